@@ -91,7 +91,8 @@ pub(crate) fn column(table: &shoal_cluster::Table, name: &str) -> Result<usize> 
 
 /// The position of an index by its name; `PRIMARY` is the primary key.
 pub(crate) fn index(table: &shoal_cluster::Table, name: &str) -> Result<usize> {
-    let position = table.schema.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
+    let position =
+        table.schema.indexes.iter().position(|index| !index.building && index.name.eq_ignore_ascii_case(name));
     position.ok_or_else(|| {
         let message = format!("Key '{name}' doesn't exist in table '{}'", table.name());
         Error::new(ErrorCode::KeyDoesNotExist, message)

@@ -23,13 +23,15 @@ pub use base::router::Router;
 pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles, TlsOptions, timing};
 pub use base::wait::{WaitSlots, Waiter};
 pub use dictionary::catalog::{
-    Catalog, Change, ColumnGrant, Database, GrantedRole, Lockout, PasswordRules, TlsRequirement, User, View,
+    Catalog, Change, ColumnGrant, Database, GrantedRole, Lockout, PasswordRules, ProxyGrant, RoutineGrant, TlsRequirement, User,
+    View,
 };
 pub use dictionary::ddl::HeldTables;
 pub use dictionary::holds::TableHold;
 pub use dictionary::meta_group::DefinitionLock;
 pub use dictionary::meta_state::BeingFilled;
 pub use dictionary::metadata_lock::{ExclusiveTables, MetadataLocks};
+pub use dictionary::program::{Program, ProgramKind, Programs, Schedule, TriggerPlace};
 pub use dictionary::sequence::Sequence;
 pub use dictionary::table::Table;
 pub use dictionary::table_lock::MetadataLock;

@@ -178,7 +178,7 @@ impl Storage {
         &self.clock
     }
 
-    /// The hidden key of a row whose table needs its sequence for an AUTO_INCREMENT column.
+    /// The hidden key of a row: it rises with every row that is inserted later, on whichever node.
     pub fn next_row_id(&self) -> u64 {
         let me = self.options.cluster.as_ref().map_or(0, |cluster| cluster.me.0);
         self.row_ids.next(self.clock.tick(), me)

@@ -52,6 +52,8 @@ pub struct NodeConfig {
     pub http_tls: bool,
     /// Rows by key over HTTP, if it has the sql role.
     pub http_rest: bool,
+    /// Profiles of the process over HTTP.
+    pub http_profiles: bool,
     /// TLS with other nodes.
     pub node_tls: NodeTlsConfig,
     /// Its variables for connections of MySQL clients, those that are given: name and value.

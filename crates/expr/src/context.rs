@@ -1,5 +1,6 @@
 //! What evaluation needs besides the row: parameters, the statement's clock, SQL mode, warnings, the session.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,6 +180,10 @@ pub trait SessionValues {
     fn clock_micros(&self) -> i64;
     /// GET_LOCK and its kin.
     fn locks(&mut self) -> Option<&mut dyn UserLocks> {
+        None
+    }
+    /// The session itself, for an executor that runs more than expressions.
+    fn itself(&mut self) -> Option<&mut dyn Any> {
         None
     }
 }

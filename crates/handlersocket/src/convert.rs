@@ -181,6 +181,7 @@ mod tests {
             partition_columns: vec![0],
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            past_rows: Vec::new(),
             options: TableOptions::new("NDB", Collation::UTF8MB4_BIN),
         };
         let table = Table::new(schema, std::sync::Arc::new(Sequence::new(1)));

@@ -293,7 +293,7 @@ impl Changer<'_> {
         let zone = &self.options.temporal.zone;
         let mut new = Vec::with_capacity(row.bytes().len() + 16);
         table.layout.encode_changed(row, &changes, zone, &mut new)?;
-        if new == row.bytes() {
+        if new == *row.current_bytes() {
             return Ok(NewRow::Same);
         }
         let touched = table.schema.columns.iter().enumerate();

@@ -116,11 +116,12 @@ impl Resolved {
 
 /// By name, by position, or the primary key where nothing is said.
 fn index_position(schema: &TableSchema, name: &str) -> Option<usize> {
-    let usable = |&position: &usize| position > 0 || !schema.has_hidden_key();
+    let usable =
+        |&position: &usize| (position > 0 || !schema.has_hidden_key()) && !schema.indexes[position].building;
     let position = match name.as_bytes() {
         [] => Some(0),
         [b'0'..=b'9', ..] => name.parse().ok().filter(|&position: &usize| position < schema.indexes.len()),
-        _ => schema.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name)),
+        _ => schema.indexes.iter().position(|index| !index.building && index.name.eq_ignore_ascii_case(name)),
     };
     position.filter(usable)
 }

@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 pub use docs::page;
+pub use login::account;
 pub use problem::Problem;
 pub use serve::answer;
 

@@ -12,6 +12,7 @@ use crate::dashboard;
 use crate::health;
 use crate::metrics;
 use crate::peer::Peer;
+use crate::profiles;
 use crate::reply::{Reply, refusal, reply, sentence};
 use crate::rest::{self, Problem};
 use crate::watched::Watched;
@@ -27,6 +28,7 @@ pub async fn answer(watched: &Arc<Watched>, peer: &Peer, request: Request<Incomi
     }
     match () {
         () if is_for_api => Box::pin(dashboard::answer(watched, peer, request)).await,
+        () if profiles::is_for_profiles(path) => Box::pin(profiles::answer(watched, peer, request)).await,
         () if is_for_rows => Box::pin(rest::answer(watched, peer, request)).await,
         () => look(watched, &request),
     }

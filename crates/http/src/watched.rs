@@ -7,6 +7,7 @@ use std::time::Instant;
 use shoal_sql::server::Server;
 
 use crate::dashboard::{Accounts, Dashboard};
+use crate::profiles::{HeapProfile, Profiles};
 use crate::rest::Rest;
 
 /// How far the process has come.
@@ -48,6 +49,7 @@ pub struct Watched {
     pub(crate) http: HttpCounters,
     pub(crate) dashboard: Dashboard,
     pub(crate) rest: Rest,
+    pub(crate) profiles: Profiles,
     since: OnceLock<Instant>,
 }
 
@@ -88,6 +90,11 @@ impl Watched {
     /// Rows are read and written over HTTP, too.
     pub fn turn_rest_on(&self) {
         self.rest.turn_on();
+    }
+
+    /// Profiles of the process are taken over HTTP, too; `heap`: if the allocator has one.
+    pub fn turn_profiles_on(&self, heap: Option<HeapProfile>) {
+        self.profiles.turn_on(heap);
     }
 
     pub fn server(&self) -> Option<&Arc<Server>> {

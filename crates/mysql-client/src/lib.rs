@@ -222,6 +222,8 @@ pub struct Client {
     connection_id: u32,
     salt: Vec<u8>,
     server_version: String,
+    /// The statement that is being executed was to open a cursor.
+    asked_for_cursor: bool,
 }
 
 impl Client {
@@ -261,6 +263,7 @@ impl Client {
             connection_id: greeting.connection_id,
             salt: greeting.salt,
             server_version: greeting.version,
+            asked_for_cursor: false,
         })
     }
 
@@ -359,6 +362,7 @@ impl Client {
         packet.push(command);
         packet.extend_from_slice(body);
         self.channel.restart_sequence();
+        self.asked_for_cursor = false;
         self.channel.send(&packet)?;
         Ok(())
     }
@@ -374,10 +378,11 @@ impl Client {
         let count = Reader::new(&packet).length()?;
         let columns = self.receive_columns(count as usize)?;
         let mut result = Rows { status: columns.1, columns: columns.0, ..Rows::default() };
-        // With an open cursor the rows wait for COM_STMT_FETCH.
-        if result.status & SERVER_STATUS_CURSOR_EXISTS == 0 {
-            self.receive_rows(&mut result, decode)?;
+        // With an open cursor the rows wait for COM_STMT_FETCH. A procedure's cursors are none of the client's.
+        if self.asked_for_cursor && result.status & SERVER_STATUS_CURSOR_EXISTS != 0 {
+            return Ok(Reply::Rows(result));
         }
+        self.receive_rows(&mut result, decode)?;
         Ok(Reply::Rows(result))
     }
 

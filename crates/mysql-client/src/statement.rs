@@ -3,7 +3,7 @@
 use super::value::{binary_row, kind};
 use super::{
     COM_STMT_CLOSE, COM_STMT_EXECUTE, COM_STMT_FETCH, COM_STMT_PREPARE, COM_STMT_RESET, COM_STMT_SEND_LONG_DATA,
-    Client, Column, Error, Reader, Reply, Result, Rows, Value, read_eof, read_error,
+    Client, Column, Error, Reader, Reply, Result, Rows, SERVER_MORE_RESULTS_EXISTS, Value, read_eof, read_error,
 };
 
 const CURSOR_READ_ONLY: u8 = 1;
@@ -44,6 +44,15 @@ impl Client {
         self.receive_result(binary_row)
     }
 
+    /// The same of a statement with several results: a procedure's, what it gave its OUT parameters, and its end.
+    pub fn run_to_the_end(&mut self, statement: &Statement, values: &[Value]) -> Result<Vec<Reply>> {
+        let mut replies = vec![self.run_statement(statement, values)?];
+        while replies.last().is_some_and(|reply| reply.status() & SERVER_MORE_RESULTS_EXISTS != 0) {
+            replies.push(self.receive_result(binary_row)?);
+        }
+        Ok(replies)
+    }
+
     /// Like [`Client::run_statement`]; the parameters numbered in `long` were sent as long data.
     pub fn run_with_long_data(
         &mut self,
@@ -58,6 +67,7 @@ impl Client {
     /// Opens a read-only cursor; the reply holds the columns and, if the server chose not to open one, the rows.
     pub fn open_cursor(&mut self, statement: &Statement, values: &[Value]) -> Result<Rows> {
         self.send_execute(statement, values, CURSOR_READ_ONLY, &[])?;
+        self.asked_for_cursor = true;
         self.receive_result(binary_row)?.rows()
     }
 

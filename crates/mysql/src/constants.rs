@@ -103,6 +103,8 @@ pub mod status {
     pub const IN_TRANSACTION: u16 = 1;
     pub const AUTOCOMMIT: u16 = 1 << 1;
     pub const MORE_RESULTS_EXIST: u16 = 1 << 3;
+    /// The rows are what a procedure has given its OUT parameters.
+    pub const PS_OUT_PARAMS: u16 = 1 << 12;
     pub const NO_INDEX_USED: u16 = 1 << 5;
     pub const CURSOR_EXISTS: u16 = 1 << 6;
     pub const LAST_ROW_SENT: u16 = 1 << 7;

@@ -33,6 +33,8 @@ use crate::worker::{Stopping, TICK, Worker};
 const LISTEN_BACKLOG: i32 = 1024;
 /// Threads of a worker for password hashing; they exist only while one is being checked.
 const BLOCKING_THREADS: usize = 2;
+/// Of a worker thread: stored programs that call each other are on its stack together. What is not used of it takes no memory.
+const STACK_BYTES: usize = 16 << 20;
 
 /// Called on each worker's thread, inside its runtime, before the first connection: to spawn what else lives there.
 pub type WorkerStart = Arc<dyn Fn(usize) + Send + Sync>;
@@ -146,7 +148,8 @@ where
             spin: options.spin,
         };
         let name = format!("mysql-{number}");
-        let thread = thread::Builder::new().name(name).spawn(move || worker_thread.run())?;
+        let builder = thread::Builder::new().name(name).stack_size(STACK_BYTES);
+        let thread = builder.spawn(move || worker_thread.run())?;
         workers.push(RunningWorker { thread, drained });
     }
     Ok(Server {

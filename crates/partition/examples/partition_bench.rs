@@ -43,6 +43,7 @@ fn schema() -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: schema::TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }

@@ -137,7 +137,8 @@ pub enum ScanState {
     More,
 }
 
-/// A range of memcomparable index keys.
+/// A range of memcomparable index keys. Those of an index whose keys need not be unique have the primary key behind them, so that
+/// whoever means all rows of one key bounds what begins with it: see [`KeySpec::of_entries`](shoal_types::key::KeySpec::of_entries).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyBounds {
     /// Where the range begins.

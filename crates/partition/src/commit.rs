@@ -303,7 +303,7 @@ impl Partition {
             if let DecodedWrite::Put { table, row, .. } = write
                 && let Some(fragment) = self.fragments.get(table)
             {
-                fragment.layout.checked_row(row)?;
+                fragment.layout.checked_row(row).map_err(Error::as_spoilt)?;
             }
         }
         Ok(())

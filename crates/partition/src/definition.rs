@@ -38,7 +38,7 @@ impl Partition {
     }
 
     /// Proposes a new definition of the table. Indexes that only one of the two has are built or dropped; rows stay
-    /// as they are, so columns and primary key must not change how they are stored.
+    /// as they are, so columns that stay and the primary key must not change how they are stored.
     pub fn alter_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
         let fragment = self.fragments.get(&schema.id).ok_or_else(|| no_such_table(schema.id))?;
         check_same_storage(&fragment.schema, &schema)?;
@@ -107,24 +107,34 @@ impl Partition {
     pub(crate) fn apply_alter(&mut self, schema: Arc<TableSchema>) -> Result<()> {
         self.go_on_to_the_end();
         self.end_users_of(schema.id);
-        let Some(fragment) = self.fragments.get_mut(&schema.id) else {
+        let table = schema.id;
+        let Some(fragment) = self.fragments.get_mut(&table) else {
             return Ok(());
         };
         let (before, after) = fragment.alter(schema)?;
         self.config.budget.release(before);
         self.config.budget.charge(after);
+        self.note_building(table);
         Ok(())
     }
 }
 
+/// What a row holds is read by the new definition: columns that stay are held alike, wherever they are from now on, and the primary key
+/// is the same.
 fn check_same_storage(old: &TableSchema, new: &TableSchema) -> Result<()> {
-    let same_column = |(old, new): (&shoal_types::Column, &shoal_types::Column)| {
-        old.sql_type.base == new.sql_type.base && fixed_width(&old.sql_type) == fixed_width(&new.sql_type)
+    let before = |column: usize| new.column_before(old, column);
+    let same_column = |(position, new): (usize, &shoal_types::Column)| match before(position) {
+        Some(place) => old.columns.get(place).is_some_and(|old| {
+            old.sql_type.base == new.sql_type.base && fixed_width(&old.sql_type) == fixed_width(&new.sql_type)
+        }),
+        None => true,
     };
-    let same_columns =
-        old.columns.len() == new.columns.len() && old.columns.iter().zip(&new.columns).all(same_column);
+    let places = || (0..new.columns.len()).filter_map(before).count();
+    let all_there = new.past_rows.len() > old.past_rows.len() || places() == old.columns.len();
+    let same_columns = all_there && new.columns.iter().enumerate().all(same_column);
     let (old_key, new_key) = (old.primary_key(), new.primary_key());
-    if same_columns && old_key.columns == new_key.columns && old_key.method == new_key.method {
+    let same_key = new_key.method == old_key.method && new.keeps_parts(old, old_key, new_key);
+    if same_columns && same_key {
         return Ok(());
     }
     Err(Error::unknown(format!(
@@ -154,6 +164,7 @@ mod tests {
             partition_columns: vec![0],
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            past_rows: Vec::new(),
             options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
         }
     }

@@ -180,10 +180,12 @@ impl Partition {
         !self.ending.is_empty() || !self.remains.is_empty()
     }
 
-    /// Does a slice of what large transactions that have ended leave to do. Call it until [`Partition::has_ending`] says no, and
-    /// release the partition in between.
+    /// Does a slice of what large transactions that have ended leave to do, or of an index that is being built. Call it until
+    /// [`Partition::has_ending`] and [`Partition::is_building`] say no, and release the partition in between.
     pub fn go_on(&mut self) {
-        let Some(&Ending { id, token }) = self.ending.front() else { return self.free_remains() };
+        let Some(&Ending { id, token }) = self.ending.front() else {
+            return if self.remains.is_empty() { self.build_some() } else { self.free_remains() };
+        };
         let Some(mut transaction) = self.transactions.remove(&id) else {
             self.ending.pop_front();
             return;

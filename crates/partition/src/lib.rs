@@ -20,6 +20,7 @@ mod agreement;
 mod api;
 mod btree;
 mod budget;
+mod building;
 mod changes;
 mod checkpoint;
 mod commit;

@@ -68,6 +68,9 @@ pub struct Partition {
     /// What large transactions have left: nothing but memory.
     #[allow(clippy::vec_box)]
     pub(crate) remains: Vec<Box<Transaction>>,
+    /// Tables with indexes that are being built, and who waits for one to be complete.
+    pub(crate) building: Vec<TableId>,
+    pub(crate) build_waiters: Vec<WaitToken>,
     /// Parts, read from the log, of commits to come.
     pub(crate) parts: BTreeMap<TransactionId, Vec<Box<[u8]>>>,
     /// Transactions that were rolled back with parts in the log, which does not say so yet.
@@ -160,6 +163,8 @@ impl Partition {
             two_phase: TwoPhase::default(),
             ending: VecDeque::new(),
             remains: Vec::new(),
+            building: Vec::new(),
+            build_waiters: Vec::new(),
             parts: BTreeMap::new(),
             abandoned: Vec::new(),
             newest: Timestamp::ZERO,
@@ -400,7 +405,7 @@ impl Partition {
 
     /// These bytes, which come from another node, are a row of the table.
     pub fn check_row(&self, table: TableId, row: &[u8]) -> Result<()> {
-        self.fragment(table)?.layout.checked_row(row).map(|_| ())
+        self.fragment(table)?.layout.checked_row(row).map(|_| ()).map_err(Error::as_spoilt)
     }
 
     /// Rows and memory of a table, if this partition has the table.

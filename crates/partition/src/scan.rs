@@ -415,7 +415,7 @@ impl Partition {
             }
             other.build_overlay(cursor.table, cursor.index, |row, out| {
                 if let Some(index) = index {
-                    index.spec.append_from_row(fragment.layout.row(row), out);
+                    index.entry.append_from_row(fragment.layout.row(row), out);
                 }
             });
             let Some(overlay) = other.overlay(cursor.table, cursor.index) else { continue };
@@ -480,7 +480,7 @@ impl Partition {
         let index = fragment.index(cursor.index);
         own.build_overlay(cursor.table, cursor.index, |row, out| {
             if let Some(index) = index {
-                index.spec.append_from_row(fragment.layout.row(row), out);
+                index.entry.append_from_row(fragment.layout.row(row), out);
             }
         });
         true

@@ -347,7 +347,7 @@ impl Partition {
             return Ok(Found::Nothing);
         };
         own.build_overlay(target.table, index_id, |row, out| {
-            index.spec.append_from_row(fragment.layout.row(row), out);
+            index.entry.append_from_row(fragment.layout.row(row), out);
         });
         let start = (Box::<[u8]>::from(key), 0);
         let Some(overlay) = own.overlay(target.table, index_id) else {

@@ -18,7 +18,7 @@ use shoal_sql::shared_server::SharedServer;
 use crate::clients::AdminAddress;
 use crate::dev_cluster::{self, Plan};
 use crate::http::{self, Http};
-use crate::process::{DRAIN_PATIENCE, StopSignals, open, tell_service_manager};
+use crate::process::{DRAIN_PATIENCE, StopSignals, open, schedule_events, tell_service_manager};
 use crate::{clients, configuration, error_log, handlersocket, hints, settings, tls};
 
 #[derive(Args)]
@@ -135,7 +135,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
     let http_tls = http::tls(&mut globals, &arguments.data_dir)?;
-    let http = Http::for_dev(arguments.http_port, http::has_rest(&globals), http_tls.clone())?;
+    let http = Http::for_dev(arguments.http_port, http::Extras::of(&globals), http_tls.clone())?;
     let configuration = configuration::of_node(&options, None);
     let node = open(options, http.watched())?;
     let listener = reserved.listen().map_err(cannot_listen)?;
@@ -180,6 +180,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let mysql_server = start(Arc::new(SharedServer(Arc::clone(&server))), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
+    let events = schedule_events(&server)?;
     http.reach(Stage::Serving);
     tracing::info!(system = true, "ready for connections: mysql {address}, version {VERSION}");
     announce(address, &http, &(hs_ports + &admin_word));
@@ -191,6 +192,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     if let Some(server) = handlersocket_server {
         server.stop(DRAIN_PATIENCE);
     }
+    events.stop();
     mysql_server.stop(DRAIN_PATIENCE);
     server.query_logs.stop();
     if let Some(path) = &arguments.mysql_socket {

@@ -14,6 +14,8 @@ use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
 use shoal_tls::Acceptor;
 
+use crate::allocator;
+
 /// Where `shoal dev` listens unless it is told otherwise.
 pub const PORT_DEFAULT: u16 = 8186;
 
@@ -31,9 +33,20 @@ pub fn tls(globals: &mut Globals, data_dir: &Path) -> Result<Option<Arc<Acceptor
     acceptor.map(Some).ok_or_else(|| "http_tls=ON needs TLS, which tls_version turns off".to_owned())
 }
 
-/// Whether rows are read and written over HTTP: the variable `http_rest`.
-pub fn has_rest(globals: &Globals) -> bool {
-    globals.named_text("http_rest") == "ON"
+/// What is served beside what operators look at.
+#[derive(Clone, Copy)]
+pub struct Extras {
+    /// Rows: the variable `http_rest`.
+    rest: bool,
+    /// Profiles of the process: `http_profiles`.
+    profiles: bool,
+}
+
+impl Extras {
+    pub fn of(globals: &Globals) -> Extras {
+        let is_on = |name: &str| globals.named_text(name) == "ON";
+        Extras { rest: is_on("http_rest"), profiles: is_on("http_profiles") }
+    }
 }
 
 /// What operators look at over HTTP. Without a port it is there and nobody sees it.
@@ -43,10 +56,13 @@ pub struct Http {
 }
 
 impl Http {
-    fn start(listener: Option<TcpListener>, rest: bool, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
+    fn start(listener: Option<TcpListener>, extras: Extras, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
         let watched = Watched::new();
-        if rest {
+        if extras.rest {
             watched.turn_rest_on();
+        }
+        if extras.profiles && listener.is_some() {
+            watched.turn_profiles_on(allocator::begin_heap_profile());
         }
         let start = |listener| HttpServer::start(listener, Arc::clone(&watched), tls);
         let server = listener.map(start).transpose();
@@ -55,7 +71,7 @@ impl Http {
     }
 
     /// For `shoal dev`: on this port; without one on the usual one, if nobody else has it.
-    pub fn for_dev(port: Option<u16>, rest: bool, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
+    pub fn for_dev(port: Option<u16>, extras: Extras, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
         let address = SocketAddr::from(([127, 0, 0, 1], port.unwrap_or(PORT_DEFAULT)));
         let listener = match bind_tcp(address) {
             Ok(listener) => Some(listener),
@@ -71,24 +87,24 @@ impl Http {
                 ));
             }
         };
-        Http::start(listener, rest, tls)
+        Http::start(listener, extras, tls)
     }
 
     /// For a node of a cluster: on the port that was given, or else that of the configuration.
     pub fn for_node(
         me: &NodeConfig,
         port: Option<u16>,
-        rest: bool,
+        extras: Extras,
         tls: Option<Arc<Acceptor>>,
     ) -> Result<Http, String> {
-        let Some(port) = port.or(me.http_port) else { return Http::start(None, rest, None) };
+        let Some(port) = port.or(me.http_port) else { return Http::start(None, extras, None) };
         let host = me.http_address.as_deref().unwrap_or("127.0.0.1");
         let address = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
         let address = address.ok_or_else(|| format!("HttpAddress `{host}` of node {} has no address", me.id))?;
         let listener = bind_tcp(address).map_err(|error| {
             format!("cannot listen for HTTP on {address}: {error}; choose another HttpPort in config.ini")
         })?;
-        Http::start(Some(listener), rest && me.roles.sql, tls)
+        Http::start(Some(listener), Extras { rest: extras.rest && me.roles.sql, ..extras }, tls)
     }
 
     pub fn watched(&self) -> &Arc<Watched> {

@@ -13,6 +13,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use shoal_cluster::{Node, NodeOptions, Process, RecoveryProgress, Stop};
 use shoal_http::Watched;
+use shoal_sql::event_scheduler::EventScheduler;
+use shoal_sql::server::Server;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -41,6 +43,12 @@ pub fn open(mut options: NodeOptions, watched: &Watched) -> Result<Arc<Node>, St
     let node = Node::open_with_progress(options, progress).map_err(|error| error.message().to_owned());
     bar.finish_and_clear();
     node
+}
+
+/// Runs events from now on.
+pub fn schedule_events(server: &Arc<Server>) -> Result<EventScheduler, String> {
+    EventScheduler::start(server, |what| tracing::error!("{what}"))
+        .map_err(|error| format!("cannot start the event scheduler: {error}"))
 }
 
 /// Tells systemd where the process is in its life, by the protocol of sd_notify(3); `READY=1` is what a start waits for. Without a service

@@ -15,6 +15,7 @@ use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_http::Stage;
 use shoal_mysql::Authenticator;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
+use shoal_sql::event_scheduler::EventScheduler;
 use shoal_sql::server::{Server, VERSION};
 use shoal_sql::shared_server::SharedServer;
 use shoal_sql::{Globals, tell_nodes};
@@ -23,7 +24,7 @@ use shoal_types::{ErrorCode, NodeId};
 
 use crate::clients::AdminAddress;
 use crate::http::{self, Http};
-use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again, tell_service_manager};
+use crate::process::{DRAIN_PATIENCE, StopSignals, open, schedule_events, start_again, tell_service_manager};
 use crate::{clients, configuration, error_log, handlersocket, node_tls, settings, system, tls};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
@@ -123,13 +124,15 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
-    for (name, is_on) in [("http_tls", me.http_tls), ("http_rest", me.http_rest)] {
+    for (name, is_on) in
+        [("http_tls", me.http_tls), ("http_rest", me.http_rest), ("http_profiles", me.http_profiles)]
+    {
         if is_on {
             clients::configure(&mut globals, &[(name, "ON".to_owned())])?;
         }
     }
     let http_tls = http::tls(&mut globals, &me.data_dir)?;
-    let http = Http::for_node(me, arguments.http_port, http::has_rest(&globals), http_tls.clone())?;
+    let http = Http::for_node(me, arguments.http_port, http::Extras::of(&globals), http_tls.clone())?;
     let configuration = configuration::of_node(&options, Some((&config, me)));
     let node = open(options, http.watched())?;
     let acceptor = match http_tls {
@@ -206,11 +209,13 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         mysql_server.listen(listeners).map_err(|error| format!("cannot start the MySQL server: {error}"))?;
         node.set_serving(mysql.map(|address| address.to_string()));
         let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open('='))?;
+        let events = if me.roles.sql { Some(schedule_events(&server)?) } else { None };
         http.reach(Stage::Serving);
         tracing::info!(system = true, "node {} is ready, roles {}, version {VERSION}", me.id, me.roles);
         announce(me, mysql, &http.address_text(), &(hs_ports + &admin_word));
         tell_service_manager("READY=1");
         runtime.block_on(stop_signals.wait());
+        events.into_iter().for_each(EventScheduler::stop);
     }
     http.reach(Stage::Stopping);
     tell_service_manager("STOPPING=1");

@@ -69,6 +69,8 @@ pub struct Summary {
     pub info: String,
     /// Another result of the same query follows.
     pub more_results: bool,
+    /// SERVER_PS_OUT_PARAMS: the result is what a procedure has given its OUT parameters.
+    pub has_out_parameters: bool,
     /// SERVER_QUERY_NO_INDEX_USED.
     pub no_index_used: bool,
     /// The running transaction may not write.

@@ -228,7 +228,13 @@ impl Server {
     /// Makes what a new data directory lacks: the account root@localhost without a password.
     pub async fn bootstrap(&self) -> Result<()> {
         let left_behind = publish::left_behind(&self.node).await;
-        publish::change(&self.node, |catalog| Ok((bootstrap::bootstrap(catalog, &left_behind), ()))).await
+        let building = publish::left_building(&self.node).await;
+        publish::change(&self.node, |catalog| {
+            let mut changes = bootstrap::bootstrap(catalog, &left_behind);
+            changes.extend(building.iter().flat_map(|&table| publish::without_building(catalog, table, |_| true)));
+            Ok((changes, ()))
+        })
+        .await
     }
 
     /// Counts a connection of the account `key` against its limits. Errors: 1203, 1226.

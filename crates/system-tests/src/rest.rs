@@ -22,6 +22,11 @@ impl Rest {
         Rest { address: address.to_owned(), authorization: String::new() }
     }
 
+    /// The header that says who it is, with its line end.
+    pub fn authorization(&self) -> &str {
+        &self.authorization
+    }
+
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_text(path, &body.to_string())
     }

@@ -207,6 +207,7 @@ mod tests {
             partition_columns: vec![0],
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            past_rows: Vec::new(),
             options: TableOptions::new("NDB", Collation::default()),
         };
         let mut row = Vec::new();

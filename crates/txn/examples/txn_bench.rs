@@ -202,6 +202,7 @@ fn sbtest(id: TableId) -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! - `transaction`, `participants`: a session's transaction.
 //! - `at_partition`: an operation on one partition, wherever that is led.
-//! - `read`, `scan` and `partition_scan` and `merge`, `staging`, `write`, `write_one` and `write_remote`: its operations.
+//! - `read`, `scan` and `partition_scan`, `merge_source` and `merge`, `staging`, `write`, `write_one` and `write_remote`: its operations.
 //! - `temporary`: its part in temporary tables.
 //! - `slice`: parts of long values. `new_row` and `numbering`: what all interfaces that insert rows share.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
@@ -35,6 +35,7 @@ mod interpret;
 mod leader_wait;
 mod locking_scan;
 mod merge;
+mod merge_source;
 pub mod new_row;
 mod numbering;
 mod participants;

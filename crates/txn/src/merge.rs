@@ -1,118 +1,197 @@
-//! Ordered scans over several partitions: batches of copied rows, merged by index key.
+//! Ordered scans over several partitions, merged by index key.
+//!
+//! Batches of rows are copied, one a partition. The last partition that is led here is not: it is walked over while the others have rows,
+//! and what of theirs comes before a row of it is shown first.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::time::Instant;
 
-use shoal_types::key::KeySpec;
+use shoal_partition::VisitAnswer;
+use shoal_types::Result;
 use shoal_types::row::RowRef;
-use shoal_types::{NodeId, Result};
 
 use crate::api::*;
-use crate::fan_out::FanOut;
 use crate::interpret::FilteredScan;
+use crate::leader_wait::{LeaderWait, map_version};
+use crate::merge_source::{Admits, Order, Source, refill};
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, Asked};
 use crate::transaction::Transaction;
 use crate::visitor::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
-const FIRST_BATCH: usize = 32;
+const FIRST_BATCH: usize = 128;
+/// The same of a scan that locks: the visitor may stop, and what it has not come to is locked.
+const FIRST_LOCKED_BATCH: usize = 32;
 
 pub(crate) struct MergedScan {
     /// The partitions' batches.
     sources: Vec<Source>,
-    /// Sources that have rows, by their first row's key.
-    heap: BinaryHeap<Head>,
 }
 
-/// A partition's rows.
-pub(crate) struct Source {
-    pub walk: PartitionScan,
-    pub batch_rows: usize,
-    /// So many rows are wanted, if the walk comes to them; `None`: some, in one batch.
-    pub rows_wanted: Option<usize>,
-    bytes: Vec<u8>,
-    /// Where each row's key and its row begin in `bytes`, and where it ends.
-    rows: Vec<(usize, usize, usize)>,
-    next: usize,
+/// What was shown between two pauses.
+#[derive(Default)]
+struct Shown {
+    rows: usize,
+    bytes: usize,
+    since: Option<Instant>,
+    /// Enough for one batch: the others have their turn.
+    is_enough: bool,
 }
 
-/// A source's first row in the heap: the greatest is the next in scan order.
-struct Head {
-    key: Vec<u8>,
-    descending: bool,
-    source: usize,
-}
-
-impl Head {
-    fn order(&self, other: &Head) -> Ordering {
-        let order = self.key.cmp(&other.key);
-        let order = if self.descending { order } else { order.reverse() };
-        order.then(other.source.cmp(&self.source))
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Head) -> bool {
-        self.order(other).is_eq()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    fn cmp(&self, other: &Head) -> Ordering {
-        self.order(other)
+impl Shown {
+    #[inline]
+    fn add(&mut self, row: RowRef<'_>) {
+        self.rows += 1;
+        self.bytes += row.bytes().len();
+        self.is_enough = self.rows >= ROWS_PER_HOLD
+            || self.bytes >= BYTES_PER_HOLD
+            || self.rows.is_multiple_of(ROWS_PER_LOOK)
+                && self.since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX;
     }
 }
 
 impl MergedScan {
     pub fn new(partitions: Range<u32>, request: &ScanRequest) -> MergedScan {
+        let first_batch = if request.mode.lock.is_some() { FIRST_LOCKED_BATCH } else { FIRST_BATCH };
         let batch_rows =
-            request.row_limit.map_or(FIRST_BATCH, |limit| limit.clamp(1, ROWS_PER_HOLD as u64) as usize);
+            request.row_limit.map_or(first_batch, |limit| limit.clamp(1, ROWS_PER_HOLD as u64) as usize);
         let source = |partition| Source::new(PartitionScan::new(partition), batch_rows);
-        MergedScan { sources: partitions.map(source).collect(), heap: BinaryHeap::new() }
+        MergedScan { sources: partitions.map(source).collect() }
     }
 
     pub async fn next(
         &mut self,
         request: &FilteredScan,
         transaction: &mut Transaction,
+        admits: &mut Admits<'_>,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
-        let mut shown = 0;
+        let mut shown = Shown::default();
+        let mut leader_wait = LeaderWait::default();
+        let locks = request.mode.lock.is_some();
         loop {
-            self.fill(request, transaction).await?;
-            if !self.show(request, transaction, &mut shown, visit)? {
+            let in_place = if locks { None } else { self.next_in_place(request, transaction).await? };
+            let order = Order::of(request, locks);
+            for number in refill(&mut self.sources, in_place, order, request, transaction, admits).await? {
+                transaction.counters.read_row_count += self.sources[number].refused as u64;
+            }
+            let lacks_rows = |(number, source): (usize, &Source)| {
+                in_place != Some(number) && source.is_empty() && !source.is_done(request)
+            };
+            if self.sources.iter().enumerate().any(lacks_rows) {
+                return Ok(true);
+            }
+            let goes_on = match in_place {
+                Some(number) => {
+                    let seen = map_version(&transaction.node);
+                    match self.walk_in_place(number, request, transaction, &mut shown, admits, visit).await {
+                        Err(error) if self.sources[number].walk.has_begun() => return Err(error),
+                        Err(error) => transaction.try_again(&mut leader_wait, seen, error).await.map(|()| true)?,
+                        Ok(goes_on) => goes_on,
+                    }
+                }
+                None => self.show(request, transaction, &mut shown, visit)?,
+            };
+            if !goes_on || self.sources.iter().all(|source| source.is_empty() && source.is_done(request)) {
                 return Ok(false);
             }
-            let is_done = self.sources.iter().all(|source| source.is_empty() && source.walk.is_done(request));
-            if is_done && self.heap.is_empty() {
-                return Ok(false);
-            }
-            if shown >= ROWS_PER_HOLD {
+            if shown.is_enough || in_place.is_some_and(|number| self.sources[number].is_paused()) {
                 return Ok(true);
             }
         }
     }
 
-    /// Gets the next batches of all sources that have no row left, and enters them in the heap.
-    async fn fill(&mut self, request: &FilteredScan, transaction: &mut Transaction) -> Result<()> {
-        for number in refill(&mut self.sources, request, transaction).await? {
-            if let Some(key) = self.sources[number].first_key() {
-                let head = Head { key: key.to_vec(), descending: request.descending, source: number };
-                self.heap.push(head);
+    /// The source whose rows are not copied, if it is its turn. It is always the last one that is led here: where sources took turns, each
+    /// would only come as far as the one row that the other has left.
+    async fn next_in_place(&self, request: &FilteredScan, transaction: &mut Transaction) -> Result<Option<usize>> {
+        for (number, source) in self.sources.iter().enumerate().rev() {
+            let is_over = source.is_empty() && source.is_done(request);
+            if !is_over && transaction.route(source.walk.partition()).await?.is_none() {
+                return Ok(source.is_empty().then_some(number));
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The source whose row comes next in scan order, and the one behind it.
+    fn leaders(&self, request: &FilteredScan) -> Option<(usize, Option<usize>)> {
+        let mut leaders: Option<(usize, Option<usize>)> = None;
+        for number in (0..self.sources.len()).filter(|&number| !self.sources[number].is_empty()) {
+            leaders = Some(match leaders {
+                None => (number, None),
+                Some((first, _)) if self.is_before(number, first, request) => (number, Some(first)),
+                Some((first, second)) => {
+                    let comes_second = second.is_none_or(|second| self.is_before(number, second, request));
+                    (first, if comes_second { Some(number) } else { second })
+                }
+            });
+        }
+        leaders
+    }
+
+    /// The first row of one source comes before that of the other.
+    #[inline]
+    fn is_before(&self, one: usize, other: usize, request: &FilteredScan) -> bool {
+        self.sources[one].precedes(&self.sources[other], request)
+    }
+
+    /// Walks on in a partition that is led here while no other source lacks rows. False: the visitor wants no more.
+    async fn walk_in_place(
+        &mut self,
+        number: usize,
+        request: &FilteredScan,
+        transaction: &mut Transaction,
+        shown: &mut Shown,
+        admits: &mut Admits<'_>,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
+    ) -> Result<bool> {
+        let order = Order::of(request, false);
+        let partition = self.sources[number].walk.partition();
+        let view = transaction.scan_view(partition, request.mode).await?;
+        self.sources[number].reset();
+        let mut walk = self.sources[number].take_walk();
+        let mut visiting = Visiting { visit, failure: None, is_stopped: false };
+        let (before, since) = (shown.rows, Instant::now());
+        let mut key = Vec::new();
+        let mut leaders = self.leaders(request);
+        let held = walk.hold(request, transaction, &view, ROWS_PER_HOLD, &mut |row| {
+            if !admits(row) {
+                let source = &mut self.sources[number];
+                source.refuse(since);
+                return if source.is_paused() { VisitAnswer::Stop } else { VisitAnswer::Continue };
+            }
+            key.clear();
+            let head = order.head_of(row, &mut key);
+            while let Some((first, _)) = leaders
+                && self.sources[first].precedes_row(head, &key, request)
+            {
+                let source = &mut self.sources[first];
+                let ahead = source.row_ahead(0).map(|row| request.layout().row(row));
+                if ahead.is_some_and(|row| !visiting.see(row, shown)) {
+                    return VisitAnswer::Stop;
+                }
+                source.pass(1);
+                if source.is_empty() && !source.is_done(request) {
+                    self.sources[number].keep(row, order);
+                    return VisitAnswer::Stop;
+                }
+                leaders = self.leaders(request);
+            }
+            match visiting.see(row, shown) && !shown.is_enough {
+                true => VisitAnswer::Continue,
+                false => VisitAnswer::Stop,
+            }
+        });
+        let source = &mut self.sources[number];
+        source.walk = walk;
+        transaction.counters.read_row_count += (shown.rows - before + source.refused) as u64;
+        if let Some(error) = visiting.failure {
+            return Err(error);
+        }
+        if let Held::Wait(blocked) = held? {
+            transaction.wait(partition, blocked).await?;
+        }
+        Ok(!visiting.is_stopped)
     }
 
     /// Shows rows until a source needs another batch. False: the visitor wants no more.
@@ -120,51 +199,43 @@ impl MergedScan {
         &mut self,
         request: &FilteredScan,
         transaction: &mut Transaction,
-        shown: &mut usize,
+        shown: &mut Shown,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
         let mut skipped: Vec<(u32, Vec<u8>)> = Vec::new();
-        let mut bytes = 0;
         let mut going_on = true;
-        let mut since = None;
-        while *shown < ROWS_PER_HOLD
-            && let Some(mut head) = self.heap.pop()
-        {
-            let source = &mut self.sources[head.source];
-            let (partition, exhausted) = (source.walk.partition(), source.walk.is_done(request));
-            let Some((row, rest)) = source.next_row() else { continue };
-            let row = request.layout().row(row);
-            *shown += 1;
-            bytes += row.bytes().len();
-            if bytes >= BYTES_PER_HOLD
-                || shown.is_multiple_of(ROWS_PER_LOOK)
-                    && since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX
-            {
-                // Enough for one batch: the others have their turn.
-                *shown = ROWS_PER_HOLD;
-            }
-            transaction.counters.read_row_count += 1;
-            match visit(row)? {
-                Visit::Take => {}
-                Visit::Skip if request.mode.lock.is_some() && transaction.may_unlock(partition) => {
-                    let mut key = Vec::with_capacity(16);
-                    request.primary_key().append_from_row(row, &mut key);
-                    skipped.push((partition, key));
+        'batches: while let Some((first, second)) = self.leaders(request) {
+            loop {
+                if shown.is_enough {
+                    break 'batches;
                 }
-                Visit::Skip => {}
-                Visit::TakeAndStop | Visit::Stop => {
-                    going_on = false;
-                    break;
+                let source = &self.sources[first];
+                let Some(row) = source.row_ahead(0) else { break };
+                let row = request.layout().row(row);
+                shown.add(row);
+                transaction.counters.read_row_count += 1;
+                let partition = source.walk.partition();
+                match visit(row)? {
+                    Visit::Take => {}
+                    Visit::Skip if request.mode.lock.is_some() && transaction.may_unlock(partition) => {
+                        let mut key = Vec::with_capacity(16);
+                        request.primary_key().append_from_row(row, &mut key);
+                        skipped.push((partition, key));
+                    }
+                    Visit::Skip => {}
+                    Visit::TakeAndStop | Visit::Stop => {
+                        going_on = false;
+                        break 'batches;
+                    }
                 }
-            }
-            match rest {
-                Some(key) => {
-                    head.key.clear();
-                    head.key.extend_from_slice(key);
-                    self.heap.push(head);
+                let source = &mut self.sources[first];
+                source.pass(1);
+                match source.is_empty() {
+                    true if source.is_done(request) => break,
+                    true => break 'batches,
+                    false if second.is_some_and(|second| !self.is_before(first, second, request)) => break,
+                    false => {}
                 }
-                None if exhausted => {}
-                None => break,
             }
         }
         skipped.sort_unstable();
@@ -176,174 +247,23 @@ impl MergedScan {
     }
 }
 
-/// Gets the next batches of all sources that have no row left; which sources these are.
-pub(crate) async fn refill(
-    sources: &mut [Source],
-    request: &FilteredScan,
-    transaction: &mut Transaction,
-) -> Result<Vec<usize>> {
-    let filled: Vec<usize> = (0..sources.len())
-        .filter(|&number| sources[number].is_empty() && !sources[number].is_done(request))
-        .collect();
-    filled.iter().for_each(|&number| sources[number].reset());
-    fill(sources, request, transaction).await?;
-    for &number in &filled {
-        let source = &mut sources[number];
-        source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
-    }
-    Ok(filled)
+/// A visitor that is asked from within a partition.
+struct Visiting<'a> {
+    visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
+    failure: Option<shoal_types::Error>,
+    is_stopped: bool,
 }
 
-/// Reads until no source wants more rows. Other nodes are asked at once.
-pub(crate) async fn fill(
-    sources: &mut [Source],
-    request: &FilteredScan,
-    transaction: &mut Transaction,
-) -> Result<()> {
-    let wanting = (0..sources.len()).filter(|&number| sources[number].wants_rows(request)).collect();
-    transaction.fan_out(&mut FillSources { sources, request }, wanting).await
-}
-
-/// Reads for sources, by their numbers, until they want no more rows.
-struct FillSources<'a> {
-    sources: &'a mut [Source],
-    request: &'a FilteredScan,
-}
-
-impl FanOut for FillSources<'_> {
-    type Run = usize;
-
-    const TAKES_ALL_ANSWERS: bool = false;
-
-    fn partition_of(&self, number: &usize) -> u32 {
-        self.sources[*number].walk.partition()
-    }
-
-    async fn ask(&mut self, transaction: &mut Transaction, number: &usize, node: NodeId) -> Result<Asked> {
-        let source = &mut self.sources[*number];
-        source.walk.send(self.request, transaction, node, source.batch_limit()).await
-    }
-
-    async fn run_here(&mut self, transaction: &mut Transaction, number: &mut usize) -> Result<()> {
-        self.sources[*number].fill_here(self.request, transaction).await
-    }
-
-    fn take(&mut self, _transaction: &mut Transaction, number: &mut usize, answer: &Answer) -> Result<()> {
-        self.sources[*number].take(self.request, answer)
-    }
-
-    fn is_done(&self, number: &usize) -> bool {
-        !self.sources[*number].wants_rows(self.request)
-    }
-
-    fn may_go_on_elsewhere(&self, number: &usize) -> bool {
-        !self.sources[*number].walk.has_begun()
-    }
-}
-
-impl Source {
-    pub fn new(walk: PartitionScan, batch_rows: usize) -> Source {
-        Source { walk, batch_rows, rows_wanted: None, bytes: Vec::new(), rows: Vec::new(), next: 0 }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.next == self.rows.len()
-    }
-
-    pub fn is_done(&self, request: &FilteredScan) -> bool {
-        self.walk.is_done(request)
-    }
-
-    fn wants_rows(&self, request: &FilteredScan) -> bool {
-        let wants = match self.rows_wanted {
-            Some(count) => self.rows.len() < count,
-            None => self.is_empty(),
-        };
-        wants && !self.is_done(request)
-    }
-
-    /// Rows of one hold, or one request.
-    fn batch_limit(&self) -> usize {
-        match self.rows_wanted {
-            Some(count) => (count - self.rows.len()).min(ROWS_PER_HOLD),
-            None => self.batch_rows,
+impl Visiting<'_> {
+    /// Whether it wants more rows.
+    #[inline]
+    fn see(&mut self, row: RowRef<'_>, shown: &mut Shown) -> bool {
+        shown.add(row);
+        match (self.visit)(row) {
+            Ok(Visit::Take | Visit::Skip) => return true,
+            Ok(Visit::TakeAndStop | Visit::Stop) => self.is_stopped = true,
+            Err(error) => self.failure = Some(error),
         }
+        false
     }
-
-    pub fn reset(&mut self) {
-        self.bytes.clear();
-        self.rows.clear();
-        self.next = 0;
-    }
-
-    fn first_key(&self) -> Option<&[u8]> {
-        self.key_ahead(0)
-    }
-
-    /// Rows that have not been taken yet.
-    pub fn rows_ahead(&self) -> usize {
-        self.rows.len() - self.next
-    }
-
-    /// The key of the row that comes after so many others.
-    pub fn key_ahead(&self, place: usize) -> Option<&[u8]> {
-        self.rows.get(self.next + place).map(|&(key, row, _)| &self.bytes[key..row])
-    }
-
-    pub fn row_ahead(&self, place: usize) -> Option<&[u8]> {
-        self.rows.get(self.next + place).map(|&(_, row, end)| &self.bytes[row..end])
-    }
-
-    /// Takes the first rows away.
-    pub fn pass(&mut self, count: usize) {
-        self.next += count;
-    }
-
-    /// The first row, and the key of the one behind it.
-    fn next_row(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
-        let &(_, row, end) = self.rows.get(self.next)?;
-        self.next += 1;
-        Some((&self.bytes[row..end], self.first_key()))
-    }
-
-    /// Reads the next batch of a partition that is led here.
-    async fn fill_here(&mut self, request: &FilteredScan, transaction: &mut Transaction) -> Result<()> {
-        while self.wants_rows(request) {
-            let partition = self.walk.partition();
-            let view = transaction.scan_view(partition, request.mode).await?;
-            let spec = request.index_key();
-            let limit = self.batch_limit();
-            let (bytes, rows) = (&mut self.bytes, &mut self.rows);
-            let held = self.walk.hold(request, transaction, &view, limit, &mut |row| {
-                keep(spec, row, bytes, rows);
-                match bytes.len() < BYTES_PER_HOLD {
-                    true => shoal_partition::VisitAnswer::Continue,
-                    false => shoal_partition::VisitAnswer::Stop,
-                }
-            })?;
-            if let Held::Wait(blocked) = held {
-                // Rows before the blocked one can be shown already, but whoever waits may as well have them all.
-                transaction.wait(partition, blocked).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the rows of another node's answer.
-    fn take(&mut self, request: &FilteredScan, answer: &Answer) -> Result<()> {
-        let spec = request.index_key();
-        for row in self.walk.receive(request, answer)?.rows.iter() {
-            keep(spec, request.layout().checked_row(row)?, &mut self.bytes, &mut self.rows);
-        }
-        Ok(())
-    }
-}
-
-/// Copies a row behind its key.
-fn keep(spec: &KeySpec, row: RowRef<'_>, bytes: &mut Vec<u8>, rows: &mut Vec<(usize, usize, usize)>) {
-    let key_start = bytes.len();
-    spec.append_from_row(row, bytes);
-    let row_start = bytes.len();
-    bytes.extend_from_slice(row.bytes());
-    rows.push((key_start, row_start, bytes.len()));
 }

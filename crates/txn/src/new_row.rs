@@ -5,7 +5,9 @@
 //! other modes than strict, and each of them has a clock and a time zone of its own.
 
 use shoal_cluster::Table;
-use shoal_types::{BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, Result, TimeZone, Value};
+use shoal_types::{
+    BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, IndexColumn, Result, TimeZone, Value,
+};
 
 pub use crate::numbering::{AtEnd, AutoIncrementSettings, Numbering, given_number};
 
@@ -27,7 +29,7 @@ pub enum OmittedValue {
 
 /// What `column` gets if a new row leaves it out, in strict mode. Errors: 1364, it has no default.
 pub fn omitted_value(column: &Column) -> Result<OmittedValue> {
-    if column.auto_increment || column.hidden {
+    if column.auto_increment || (column.hidden && !column.is_functional()) {
         return Ok(OmittedValue::Number);
     }
     match &column.default {
@@ -46,14 +48,14 @@ pub fn omitted_value(column: &Column) -> Result<OmittedValue> {
     }
 }
 
-/// Refuses what would leave generated columns, CHECK constraints and parents aside. Errors: 1235.
+/// Refuses what would leave generated columns, CHECK constraints, parents and triggers aside. Errors: 1235.
 pub fn check_has_no_rules(table: &Table) -> Result<()> {
     if !table.has_row_rules {
         return Ok(());
     }
     let name = &table.schema.name;
     Err(Error::unsupported(format!(
-        "writing table '{name}' other than by SQL (it has generated columns, CHECK constraints or foreign keys)"
+        "writing table '{name}' other than by SQL (it has generated columns, CHECK constraints, foreign keys or triggers)"
     )))
 }
 
@@ -71,8 +73,14 @@ pub fn null_refused(column: &Column) -> Error {
 pub fn duplicate_entry(table: &Table, index: usize, row: &[u8]) -> Error {
     let row = table.layout.row(row);
     let definition = &table.schema.indexes[index];
-    let part = |column: usize| String::from_utf8_lossy(&row.value(column, &TimeZone::UTC).to_text()).into_owned();
-    let parts: Vec<String> = definition.columns.iter().map(|one| part(one.column)).collect();
+    let part = |part: &IndexColumn| {
+        let text = String::from_utf8_lossy(&row.value(part.column, &TimeZone::UTC).to_text()).into_owned();
+        match part.prefix_length {
+            0 => text,
+            length => text.chars().take(length as usize).collect(),
+        }
+    };
+    let parts: Vec<String> = definition.columns.iter().map(part).collect();
     let mut entry = parts.join("-");
     entry.truncate(entry.char_indices().nth(ENTRY_CHARS_MAX).map_or(entry.len(), |(at, _)| at));
     let message = format!("Duplicate entry '{entry}' for key '{}.{}'", table.schema.name, definition.name);

@@ -83,10 +83,7 @@ impl<'t> Numbering<'t> {
 
     /// Whether a row that is otherwise complete gets a value of the sequence.
     pub fn wants_number(&self, values: &[Value]) -> bool {
-        match self.table.schema.auto_increment_column() {
-            Some(column) => self.given(&values[column]).is_none(),
-            None => self.table.schema.has_hidden_key(),
-        }
+        self.table.schema.auto_increment_column().is_some_and(|column| self.given(&values[column]).is_none())
     }
 
     /// In a cluster: makes sure that the next row can be numbered; `rows`: how many are likely to come. `table` is the one of [`Numbering::new`].
@@ -115,15 +112,13 @@ impl<'t> Numbering<'t> {
     /// 1264, the column has no room for it ([`AtEnd::Refuse`]).
     pub fn fill(&mut self, values: &mut [Value], node: &Node) -> Result<Option<u64>> {
         let table = self.table;
-        let numbered = table.schema.auto_increment_column();
         if table.schema.has_hidden_key()
             && let Some(key) = values.last_mut()
         {
-            // The sequence is the AUTO_INCREMENT column's, if there is one: its values follow each other without gaps.
-            let id = if numbered.is_some() { node.next_row_id() } else { self.next_value(1, 1)? };
-            *key = Value::UInt(id);
+            // Not of the sequence, so that rows of all nodes lie as they were inserted.
+            *key = Value::UInt(node.next_row_id());
         }
-        let Some(column) = numbered else { return Ok(None) };
+        let Some(column) = table.schema.auto_increment_column() else { return Ok(None) };
         if let Some(number) = self.given(&values[column]) {
             self.note_given(number);
             return Ok(None);
@@ -168,7 +163,7 @@ impl<'t> Numbering<'t> {
             if value >= numbers.end {
                 return Err(Error::unknown("internal: a row's number was not reserved"));
             }
-            numbers.start = value + 1;
+            numbers.start = value.saturating_add(increment).min(numbers.end);
             return Ok(value);
         }
         let counter = &self.table.next_auto_increment;
@@ -178,7 +173,9 @@ impl<'t> Numbering<'t> {
         let mut present = counter.load(Ordering::Relaxed);
         loop {
             let value = next(present);
-            match counter.compare_exchange_weak(present, value + 1, Ordering::Relaxed, Ordering::Relaxed) {
+            // As InnoDB counts: the next one is the next of this session's, whatever the next session counts by.
+            let following = value.saturating_add(increment);
+            match counter.compare_exchange_weak(present, following, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Ok(value),
                 Err(changed) => present = changed,
             }

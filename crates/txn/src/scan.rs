@@ -149,8 +149,14 @@ impl TableScan {
         self.next_probing(transaction, &mut |_| true, visit).await
     }
 
+    /// Rows are copied before they are shown, and those that the probe of [`TableScan::next_probing`] refuses are not: the visitor
+    /// sees none of them, and the probe has seen all that it does see.
+    pub fn probes_ahead(&self) -> bool {
+        matches!(self.way, Way::Merged(_)) && self.request.mode.lock.is_none()
+    }
+
     /// The same with a guess at what the visitor will take. Locking scans with a row limit ask for it, so that rows which the
-    /// visitor only skips do not cost a step each.
+    /// visitor only skips do not cost a step each; of others see [`TableScan::probes_ahead`].
     pub async fn next_probing(
         &mut self,
         transaction: &mut Transaction,
@@ -167,7 +173,10 @@ impl TableScan {
         let more = match &mut self.way {
             Way::Done => Ok(false),
             Way::InPlace(scan) => scan.next(&self.request, transaction, visit).await,
-            Way::Merged(scan) => scan.next(&self.request, transaction, visit).await,
+            Way::Merged(scan) if self.request.mode.lock.is_none() => {
+                scan.next(&self.request, transaction, probe, visit).await
+            }
+            Way::Merged(scan) => scan.next(&self.request, transaction, &mut |_| true, visit).await,
             Way::Locking(scan) => scan.next(&self.request, transaction, probe, visit).await,
         };
         if !matches!(more, Ok(true)) {

@@ -50,6 +50,22 @@ impl KeySpec {
         KeySpec { parts: index.columns.iter().map(part).collect() }
     }
 
+    /// The key by which an index keeps its rows: its own columns, and behind those that may be equal in several rows the
+    /// primary key's. It never stands in anything but memory.
+    pub fn of_entries(schema: &TableSchema, index: &Index) -> KeySpec {
+        let mut spec = KeySpec::of_index(schema, index);
+        if index.unique {
+            return spec;
+        }
+        for part in KeySpec::of_index(schema, schema.primary_key()).parts {
+            let is_there = |own: &KeyPart| own.column == part.column && own.prefix_length == 0;
+            if !spec.parts.iter().any(is_there) {
+                spec.parts.push(part);
+            }
+        }
+        spec
+    }
+
     /// The key whose hash chooses the partition of a row: always ascending, without prefixes, so that equal
     /// values of two tables are neighbours.
     pub fn of_partitioning(schema: &TableSchema) -> KeySpec {

@@ -33,8 +33,8 @@ pub use ids::*;
 pub use json::Json;
 pub use number::Converted;
 pub use schema::{
-    CheckConstraint, Column, ColumnDefault, ForeignKey, Index, IndexColumn, IndexMethod, ReferentialAction,
-    TableSchema,
+    CheckConstraint, Column, ColumnDefault, ForeignKey, Index, IndexColumn, IndexMethod, PastColumn, PastRows,
+    ReferentialAction, TableSchema,
 };
 pub use sql_type::{BaseType, SqlType};
 pub use store::{StoreOptions, StoreTarget, Warning, WarningLevel, store_value};

@@ -1,7 +1,7 @@
 //! Rows at rest: one byte string a row, columns readable in place without decoding the others.
 //!
 //! ```text
-//! flags 1 byte   bit 0: variable ends are u32 (else u16)
+//! flags 1 byte   bit 0: variable ends are u32 (else u16); bits 1 to 7: which of the table's row versions it is ([`past`])
 //! nulls          one bit a column, ceil(columns / 8) bytes; a set bit is NULL
 //! fixed          every fixed-size column at its own constant offset (zeros when NULL)
 //! ends           for every variable-size column the end of its bytes, counted from the start of `variable`
@@ -11,16 +11,20 @@
 //! format (already memcomparable), strings are bytes in the column's character set (CHAR without its padding, BINARY
 //! with it), JSON is its binary form.
 
+mod past;
 mod splice;
 
+pub use past::PAST_ROWS_MAX;
 pub use splice::Splice;
 
+use self::past::PastLayout;
 pub use crate::bytes::little_endian_word;
 use crate::decimal::{Decimal, binary_size};
+use crate::schema::{PastRows, TableSchema};
 use crate::sql_type::{BaseType, SqlType};
 use crate::temporal::{Date, DateTime, Time, TimeZone};
 use crate::value::{EnumValue, SetValue, Value};
-use crate::{Error, Json, Result};
+use crate::{Error, ErrorCode, Json, Result};
 
 const FLAG_WIDE_ENDS: u8 = 1;
 
@@ -32,6 +36,10 @@ pub struct RowLayout {
     fixed_offset: usize,
     ends_offset: usize,
     variable_count: usize,
+    /// The version of rows that are written.
+    version: u8,
+    /// Of earlier versions, the first of which is 0.
+    past: Vec<PastLayout>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +97,22 @@ impl RowLayout {
                 }
             })
             .collect();
-        RowLayout { types, slots, fixed_offset, ends_offset: offset, variable_count }
+        RowLayout { types, slots, fixed_offset, ends_offset: offset, variable_count, version: 0, past: Vec::new() }
+    }
+
+    /// Of a table's rows.
+    pub fn of_table(schema: &TableSchema) -> RowLayout {
+        let types = schema.columns.iter().map(|column| column.sql_type.clone()).collect();
+        RowLayout::with_past(types, &schema.past_rows)
+    }
+
+    /// Of rows with columns of these types, and of those that lay in other ways before.
+    pub fn with_past(types: Vec<SqlType>, past: &[PastRows]) -> RowLayout {
+        RowLayout {
+            version: past.len() as u8,
+            past: past.iter().map(PastLayout::new).collect(),
+            ..RowLayout::new(types)
+        }
     }
 
     /// Of the columns, in their order.
@@ -104,16 +127,28 @@ impl RowLayout {
 
     /// Reads bytes as a row of this layout. They must have been encoded by it: nothing is
     /// verified here. [`RowLayout::checked_row`] takes bytes of any origin.
+    #[inline]
     pub fn row<'a>(&'a self, bytes: &'a [u8]) -> RowRef<'a> {
-        RowRef { layout: self, bytes }
+        let version = past::version_of(bytes);
+        let past = if version == self.version { None } else { Some(self.past_layout(version)) };
+        RowRef { layout: self, bytes, past }
+    }
+
+    #[cold]
+    fn past_layout(&self, version: u8) -> &PastLayout {
+        self.past.get(usize::from(version)).unwrap_or(&past::UNKNOWN)
     }
 
     /// The same with bytes that may come from anywhere. Every column of the row then lies within it; what strings hold is not
     /// looked at.
     ///
     /// # Errors
-    /// The bytes are no row of this layout.
+    /// The bytes are no row of this layout. 1412: a definition that is not known here yet has been there before the row.
     pub fn checked_row<'a>(&'a self, bytes: &'a [u8]) -> Result<RowRef<'a>> {
+        if past::version_of(bytes) > self.version {
+            let message = "Table definition has changed, please retry transaction";
+            return Err(Error::new(ErrorCode::TableDefChanged, message));
+        }
         match self.is_row(bytes) {
             true => Ok(self.row(bytes)),
             false => {
@@ -127,15 +162,16 @@ impl RowLayout {
     fn is_row(&self, bytes: &[u8]) -> bool {
         let Some(&flags) = bytes.first() else { return false };
         let wide = flags & FLAG_WIDE_ENDS != 0;
-        let variable = self.ends_offset + self.variable_count * if wide { 4 } else { 2 };
+        let version = past::version_of(bytes);
+        let (ends_offset, variable_count) = match version == self.version {
+            true => (self.ends_offset, self.variable_count),
+            false => self.past_layout(version).shape(),
+        };
+        let variable = ends_offset + variable_count * if wide { 4 } else { 2 };
         let Some(variable_bytes) = bytes.len().checked_sub(variable) else { return false };
-        if flags & !FLAG_WIDE_ENDS != 0 {
-            return false;
-        }
-        let row = self.row(bytes);
         let mut last = 0;
-        for ordinal in 0..self.variable_count {
-            let end = row.end(ordinal, wide);
+        for ordinal in 0..variable_count {
+            let end = end_of(bytes, ends_offset, ordinal, wide);
             if end < last {
                 return false;
             }
@@ -217,7 +253,7 @@ impl RowLayout {
         let head = self.ends_offset + self.variable_count * end_width;
         out.reserve(head + variable_size);
         out.resize(start + head, 0);
-        out[start] = if wide { FLAG_WIDE_ENDS } else { 0 };
+        out[start] = self.version << 1 | if wide { FLAG_WIDE_ENDS } else { 0 };
         let variable_start = start + head;
         for column in columns {
             let cell = cell(column);
@@ -331,6 +367,38 @@ fn write_fixed(value: &Value, sql_type: &SqlType, zone: &TimeZone, out: &mut [u8
 pub struct RowRef<'a> {
     layout: &'a RowLayout,
     bytes: &'a [u8],
+    /// It was written before the present version of rows.
+    past: Option<&'a PastLayout>,
+}
+
+impl Slot {
+    /// The stored bytes of its column.
+    #[inline]
+    fn of(self, row: &[u8], ends_offset: usize, variable_count: usize) -> &[u8] {
+        match self {
+            Slot::Fixed(offset, width) => &row[offset as usize..offset as usize + width as usize],
+            Slot::Variable(ordinal) => {
+                let ordinal = ordinal as usize;
+                let wide = row[0] & FLAG_WIDE_ENDS != 0;
+                let end_width = if wide { 4 } else { 2 };
+                let variable = ends_offset + variable_count * end_width;
+                let start = if ordinal == 0 { 0 } else { end_of(row, ends_offset, ordinal - 1, wide) };
+                &row[variable + start..variable + end_of(row, ends_offset, ordinal, wide)]
+            }
+        }
+    }
+}
+
+/// The end of a variable-size column's bytes.
+#[inline]
+fn end_of(row: &[u8], ends_offset: usize, ordinal: usize, wide: bool) -> usize {
+    if wide {
+        let at = ends_offset + ordinal * 4;
+        u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]) as usize
+    } else {
+        let at = ends_offset + ordinal * 2;
+        usize::from(u16::from_le_bytes([row[at], row[at + 1]]))
+    }
 }
 
 impl<'a> RowRef<'a> {
@@ -345,35 +413,21 @@ impl<'a> RowRef<'a> {
     }
 
     /// The column holds NULL.
+    #[inline]
     pub fn is_null(&self, column: usize) -> bool {
-        self.bytes[1 + column / 8] & (1 << (column % 8)) != 0
+        match self.past {
+            None => self.bytes[1 + column / 8] & (1 << (column % 8)) != 0,
+            Some(past) => past.is_null(self.bytes, column),
+        }
     }
 
     /// The stored bytes of a column: little-endian for integers and temporal values, the text of strings.
     /// Meaningless (zeros or empty) when the column is NULL.
+    #[inline]
     pub fn raw(&self, column: usize) -> &'a [u8] {
-        match self.layout.slots[column] {
-            Slot::Fixed(offset, width) => &self.bytes[offset as usize..offset as usize + width as usize],
-            Slot::Variable(ordinal) => {
-                let ordinal = ordinal as usize;
-                let wide = self.bytes[0] & FLAG_WIDE_ENDS != 0;
-                let end_width = if wide { 4 } else { 2 };
-                let variable = self.layout.ends_offset + self.layout.variable_count * end_width;
-                let start = if ordinal == 0 { 0 } else { self.end(ordinal - 1, wide) };
-                &self.bytes[variable + start..variable + self.end(ordinal, wide)]
-            }
-        }
-    }
-
-    fn end(&self, ordinal: usize, wide: bool) -> usize {
-        let base = self.layout.ends_offset;
-        if wide {
-            let at = base + ordinal * 4;
-            u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
-                as usize
-        } else {
-            let at = base + ordinal * 2;
-            usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
+        match self.past {
+            None => self.layout.slots[column].of(self.bytes, self.layout.ends_offset, self.layout.variable_count),
+            Some(past) => past.raw(self.bytes, column),
         }
     }
 

@@ -26,8 +26,28 @@ pub struct TableSchema {
     pub checks: Vec<CheckConstraint>,
     /// FOREIGN KEY constraints, of which this table is the child.
     pub foreign_keys: Vec<ForeignKey>,
+    /// How rows lie that were written before columns came or went, oldest first; see `row::past`.
+    pub past_rows: Vec<PastRows>,
     /// Of CREATE TABLE, behind the column list.
     pub options: TableOptions,
+}
+
+/// Rows of an earlier version of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastRows {
+    /// Of the columns that they have: how wide each is, `None` if that is said by the row.
+    pub widths: Vec<Option<u8>>,
+    /// Where the table's columns are in them.
+    pub columns: Vec<PastColumn>,
+}
+
+/// A column of a table in rows of an earlier version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PastColumn {
+    /// Its position among their columns.
+    At(usize),
+    /// It is not in them: the stored bytes that it has in all of them; `None`: NULL.
+    Value(Option<Vec<u8>>),
 }
 
 /// A FOREIGN KEY: every row whose columns are all not NULL has a row in the parent table.
@@ -87,6 +107,9 @@ pub struct CheckConstraint {
 /// The name of the hidden BIGINT UNSIGNED key of a table that was declared without a primary key.
 pub const HIDDEN_KEY_COLUMN: &str = "$PK";
 
+/// What the names of the hidden columns that functional key parts are begin with.
+pub const FUNCTIONAL_COLUMN_PREFIX: &str = "!hidden!";
+
 /// What CREATE TABLE says behind the column list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
@@ -143,7 +166,7 @@ pub struct Column {
     pub comment: String,
     /// INVISIBLE: `SELECT *` leaves it out.
     pub invisible: bool,
-    /// Not nameable by users at all: the hidden key.
+    /// Not nameable by users at all: the hidden key, or what a functional key part computes.
     pub hidden: bool,
     /// GENERATED ALWAYS AS: the expression's SQL text, and whether it is STORED (else VIRTUAL).
     pub generated: Option<(String, bool)>,
@@ -164,6 +187,11 @@ impl Column {
             hidden: false,
             generated: None,
         }
+    }
+
+    /// What a functional key part computes.
+    pub fn is_functional(&self) -> bool {
+        self.hidden && self.generated.is_some()
     }
 }
 
@@ -204,6 +232,8 @@ pub struct Index {
     pub method: IndexMethod,
     /// INVISIBLE: the optimizer does not choose it; it is kept up to date all the same.
     pub invisible: bool,
+    /// A definition is making it of the rows that are there, beside those who write: users do not know it yet, and nobody reads it.
+    pub building: bool,
     /// COMMENT; empty if there is none.
     pub comment: String,
     /// The hidden table that keeps a unique secondary index globally unique.
@@ -227,6 +257,7 @@ impl Index {
             unique,
             method,
             invisible: false,
+            building: false,
             comment: String::new(),
             unique_table: None,
         }
@@ -257,12 +288,42 @@ impl TableSchema {
 
     /// An index by its name, without regard to case.
     pub fn index_by_name(&self, name: &str) -> Option<&Index> {
-        self.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name))
+        self.indexes.iter().find(|index| !index.building && index.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The indexes that users know.
+    pub fn declared_indexes(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter().skip(usize::from(self.has_hidden_key())).filter(|index| !index.building)
+    }
+
+    /// Where a column of this definition was in rows of a definition with fewer past versions; `None`: it was not there.
+    pub fn column_before(&self, older: &TableSchema, column: usize) -> Option<usize> {
+        match self.past_rows.get(older.past_rows.len()) {
+            None => Some(column),
+            Some(rows) => match rows.columns.get(column) {
+                Some(PastColumn::At(position)) => Some(*position),
+                _ => None,
+            },
+        }
+    }
+
+    /// An index of this definition has the same parts as one of an older definition had, wherever their columns are.
+    pub fn keeps_parts(&self, older: &TableSchema, before: &Index, index: &Index) -> bool {
+        let same = |(before, part): (&IndexColumn, &IndexColumn)| {
+            self.column_before(older, part.column) == Some(before.column)
+                && (part.prefix_length, part.descending) == (before.prefix_length, before.descending)
+        };
+        before.columns.len() == index.columns.len() && before.columns.iter().zip(&index.columns).all(same)
     }
 
     /// The table was declared without a primary key.
     pub fn has_hidden_key(&self) -> bool {
-        self.columns.last().is_some_and(|column| column.hidden)
+        self.columns.last().is_some_and(|column| column.hidden && !column.is_functional())
+    }
+
+    /// The index that a functional key part's column belongs to.
+    pub fn index_of_functional(&self, column: usize) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.columns.iter().any(|part| part.column == column))
     }
 
     /// Position of the AUTO_INCREMENT column in `columns`.

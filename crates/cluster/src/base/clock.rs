@@ -113,8 +113,7 @@ impl HybridClock {
     }
 }
 
-/// Ids of rows for tables whose own sequence numbers an AUTO_INCREMENT column: a clock reading without its lowest bits, where
-/// the node's number stands instead. They only rise at a node, over restarts too.
+/// Ids of rows of tables without a primary key: a clock reading without its lowest bits, where the node's number stands instead. They only rise at a node, over restarts too.
 #[derive(Debug)]
 pub struct RowIds {
     last: AtomicU64,

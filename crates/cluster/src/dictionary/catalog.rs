@@ -10,6 +10,7 @@ use shoal_types::{
     TableSchema,
 };
 
+use crate::dictionary::program::{Program, ProgramKind, Programs};
 use crate::dictionary::sequence::Sequence;
 use crate::dictionary::table::Table;
 use crate::dictionary::table_map::{ById, ByName, TableMap};
@@ -50,6 +51,8 @@ pub struct Database {
     pub tables: TableMap<ByName>,
     /// By name; no table has the name of one.
     pub views: BTreeMap<String, Arc<View>>,
+    /// Stored programs.
+    pub programs: Programs,
 }
 
 /// A query with a name, which is resolved where it is used.
@@ -118,6 +121,23 @@ pub struct User {
     pub password: PasswordRules,
     /// COMMENT and ATTRIBUTE: a JSON object's text; empty: there is none.
     pub attribute: String,
+    /// Accounts that its clients may be treated as, in the order in which they were granted.
+    pub proxies: Vec<ProxyGrant>,
+    /// Privileges on routines, beside those on their databases.
+    pub routine_grants: Vec<RoutineGrant>,
+}
+
+/// GRANT PROXY: that clients of an account may be treated as another account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProxyGrant {
+    /// User and host of that other account, which need not be there; both empty: any account.
+    pub proxied: (String, String),
+    /// WITH GRANT OPTION.
+    pub with_grant: bool,
+    /// Who has granted it; empty: nobody, it came with the data directory.
+    pub grantor: String,
+    /// Seconds since 1970; 0: at the beginning.
+    pub granted_s: u64,
 }
 
 /// When an account's password must change, and to what. `None`: as the variable of the same name says.
@@ -148,6 +168,19 @@ pub struct ColumnGrant {
     pub table: String,
     /// In the case in which it was granted.
     pub column: String,
+    /// Privilege bits, see the SQL layer.
+    pub privileges: u64,
+}
+
+/// What an account may do with a procedure or function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutineGrant {
+    /// Without patterns.
+    pub database: String,
+    /// `Procedure` or `Function`.
+    pub kind: ProgramKind,
+    /// Compared without case.
+    pub name: String,
     /// Privilege bits, see the SQL layer.
     pub privileges: u64,
 }
@@ -233,7 +266,18 @@ pub enum Change {
         /// Without the database.
         name: String,
     },
-    /// Drops the database with its tables and views.
+    /// Creates the stored program, or puts this in its place.
+    PutProgram(Box<Program>),
+    /// Drops the stored program.
+    DropProgram {
+        /// Of the program.
+        database: String,
+        /// Programs of different kinds may have one name.
+        kind: ProgramKind,
+        /// Without the database, in any case.
+        name: String,
+    },
+    /// Drops the database with its tables, views and stored programs.
     DropDatabase {
         /// Without quotes.
         name: String,
@@ -281,6 +325,7 @@ impl View {
             partition_columns: vec![key],
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            past_rows: Vec::new(),
             options: TableOptions::new("", self.collation),
         }
     }
@@ -300,6 +345,16 @@ impl Catalog {
     /// By names.
     pub fn view(&self, database: &str, name: &str) -> Option<&Arc<View>> {
         self.databases.get(database)?.views.get(name)
+    }
+
+    /// By names; those of programs are compared without case.
+    pub fn program(&self, database: &str, kind: ProgramKind, name: &str) -> Option<&Arc<Program>> {
+        self.databases.get(database)?.programs.get(kind, name)
+    }
+
+    /// The triggers of a table, in the order in which they run.
+    pub fn triggers(&self, database: &str, table: &str) -> &[Arc<Program>] {
+        self.databases.get(database).map_or(&[], |database| database.programs.of_table(table))
     }
 
     /// The tables with foreign keys to this one, which need not be there.
@@ -357,6 +412,16 @@ impl Catalog {
                     Arc::make_mut(database).views.remove(name);
                 }
             }
+            Change::PutProgram(program) => {
+                let database =
+                    self.databases.get_mut(&program.database).ok_or_else(|| no_database(&program.database))?;
+                Arc::make_mut(database).programs.put(Arc::new(Program::clone(program)));
+            }
+            Change::DropProgram { database, kind, name } => {
+                if let Some(database) = self.databases.get_mut(database) {
+                    Arc::make_mut(database).programs.remove(*kind, name);
+                }
+            }
             Change::DropTable(id) => self.drop_table(*id),
             Change::HoldTable(id, hold) => {
                 self.held.insert(*id, *hold);
@@ -384,7 +449,8 @@ impl Catalog {
         let old = self.databases.get(name);
         let tables = old.map(|old| old.tables.clone()).unwrap_or_default();
         let views = old.map(|old| old.views.clone()).unwrap_or_default();
-        let database = Database { name: name.to_string(), collation, tables, views };
+        let programs = old.map(|old| old.programs.clone()).unwrap_or_default();
+        let database = Database { name: name.to_string(), collation, tables, views, programs };
         self.databases.insert(name.to_string(), Arc::new(database));
     }
 
@@ -409,6 +475,11 @@ impl Catalog {
         self.put_table_after(schema, old)
     }
 
+    /// Triggers come and go with a new version of their table, before it.
+    fn has_triggers(&self, schema: &TableSchema) -> bool {
+        !self.triggers(&schema.database, &schema.name).is_empty()
+    }
+
     /// `old`: the version before it.
     fn put_table_after(&mut self, schema: TableSchema, old: Option<Arc<Table>>) -> Result<()> {
         let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
@@ -419,13 +490,16 @@ impl Catalog {
         let table = match old {
             Some(old) if old.schema == schema => old,
             Some(old) => {
-                let next = old.next_version(schema);
+                let mut next = old.next_version(schema);
+                next.has_row_rules |= self.has_triggers(&next.schema);
                 next.next_auto_increment.fetch_max(next.schema.options.auto_increment, Ordering::Relaxed);
                 Arc::new(next)
             }
             None => {
-                let next = schema.options.auto_increment.max(1);
-                Arc::new(Table::new(schema, Arc::new(Sequence::new(next))))
+                let first = schema.options.auto_increment.max(1);
+                let mut next = Table::new(schema, Arc::new(Sequence::new(first)));
+                next.has_row_rules |= self.has_triggers(&next.schema);
+                Arc::new(next)
             }
         };
         let schema = &table.schema;

@@ -83,10 +83,14 @@ impl Sequence {
         block.max(count)
     }
 
+    /// Gives this node a block, or as many values more if it begins where the present one ends.
     pub(super) fn put_own(&self, start: u64, count: u64) {
         let mut own = lock(&self.own);
-        *own = Block { start, end: start + count, known_next: start + count, given: own.given };
-        self.next.fetch_max(start, Ordering::Relaxed);
+        let end = start.saturating_add(count);
+        let is_continued = own.end == start && own.start < own.end;
+        let first = if is_continued { own.start } else { start };
+        *own = Block { start: first, end, known_next: end, given: own.given };
+        self.next.fetch_max(first, Ordering::Relaxed);
     }
 
     /// Whether some node may still generate this value.
@@ -157,6 +161,19 @@ mod tests {
         sequence.note_given(12);
         sequence.give_back(8..9);
         assert_eq!(sequence.take_own(1), Some(13..14));
+    }
+
+    #[test]
+    fn a_block_that_goes_on_where_the_last_one_ends_leaves_no_gap() {
+        let sequence = Sequence::new(1);
+        sequence.put_own(1, 16);
+        assert_eq!(sequence.take_own(10), Some(1..11));
+        assert_eq!(sequence.take_own(10), None);
+        sequence.put_own(17, 32);
+        assert_eq!(sequence.take_own(10), Some(11..21));
+        // Another node has taken values meanwhile.
+        sequence.put_own(100, 16);
+        assert_eq!(sequence.take_own(3), Some(100..103));
     }
 
     #[test]

@@ -26,6 +26,15 @@ use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
 /// A node is asked again after so long: the partition that it waits for may be led elsewhere by then.
 const ROUND: Duration = Duration::from_millis(500);
 
+/// What is awaited of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AwaitedOf {
+    /// The outcome of all that was prepared.
+    Transactions,
+    /// That indexes have all rows.
+    Indexes,
+}
+
 /// What has become of the partitions that a node leads.
 #[derive(Default)]
 pub(crate) struct Settled {
@@ -46,10 +55,21 @@ impl Dictionary {
         };
         let ids: Vec<TableId> =
             tables.iter().map(|table| table.id()).chain(tables.iter().flat_map(unique)).collect();
-        let deadline = Instant::now() + timeout;
+        self.settle(&ids, AwaitedOf::Transactions, Instant::now() + timeout).await
+    }
+
+    /// Waits until the leaders of all partitions have built the indexes of a table that are being built.
+    ///
+    /// # Errors
+    /// As [`Dictionary::settle_tables`].
+    pub async fn await_indexes(&self, table: TableId, timeout: Duration) -> Result<()> {
+        self.settle(&[table], AwaitedOf::Indexes, Instant::now() + timeout).await
+    }
+
+    async fn settle(&self, ids: &[TableId], what: AwaitedOf, deadline: Instant) -> Result<()> {
         match self.cluster() {
-            Some(cluster) => self.settle_everywhere(cluster, &ids, deadline).await,
-            None => match self.settle_here(&ids, deadline).await.open {
+            Some(cluster) => self.settle_everywhere(cluster, ids, what, deadline).await,
+            None => match self.settle_here(ids, what, deadline).await.open {
                 0 => Ok(()),
                 _ => Err(timed_out()),
             },
@@ -57,13 +77,16 @@ impl Dictionary {
     }
 
     /// Waits, until the deadline, for the tables to be settled in the partitions that are led here.
-    pub(crate) async fn settle_here(&self, tables: &[TableId], deadline: Instant) -> Settled {
+    pub(crate) async fn settle_here(&self, tables: &[TableId], what: AwaitedOf, deadline: Instant) -> Settled {
         let mut waiter = self.waiter();
         let mut result = Settled::default();
         let mut partition = 0;
         while partition < self.partition_count() {
             let token = WaitToken(waiter.arm(1));
-            let is_open = self.leader(partition).map(|mut guard| guard.await_settled(tables, token));
+            let is_open = self.leader(partition).map(|mut guard| match what {
+                AwaitedOf::Transactions => guard.await_settled(tables, token),
+                AwaitedOf::Indexes => guard.await_built(tables, token),
+            });
             match is_open {
                 Ok(true) if Instant::now() < deadline => {
                     // Time may be over, or the partition led by another: either shows when it is looked at again.
@@ -79,7 +102,13 @@ impl Dictionary {
         result
     }
 
-    async fn settle_everywhere(&self, cluster: &Membership, tables: &[TableId], deadline: Instant) -> Result<()> {
+    async fn settle_everywhere(
+        &self,
+        cluster: &Membership,
+        tables: &[TableId],
+        what: AwaitedOf,
+        deadline: Instant,
+    ) -> Result<()> {
         let mut settled = vec![false; self.partition_count() as usize];
         let mut leaderless_since = None;
         loop {
@@ -88,7 +117,11 @@ impl Dictionary {
             let mut open = 0;
             for node in cluster.members_up() {
                 let tables = tables.iter().map(|table| table.0).collect();
-                let ask = Ask::SettleTables(SettleTables { tables, timeout_ms: timeout.as_millis() as u64 });
+                let ask = Ask::SettleTables(SettleTables {
+                    tables,
+                    timeout_ms: timeout.as_millis() as u64,
+                    indexes: what == AwaitedOf::Indexes,
+                });
                 // Who does not answer leads nothing, or is asked again.
                 let Ok(reply) = cluster.ask_within(node, ask, ROUND * 2).await else { continue };
                 open += reply.value;

@@ -14,8 +14,11 @@ use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
 use crate::dictionary::catalog::{
-    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User, View,
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, ProxyGrant, RoutineGrant, TlsRequirement, User,
+    View,
 };
+use crate::dictionary::program::{Program, ProgramKind};
+use crate::dictionary::stored_program::{StoredProgram, StoredProgramName};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -31,7 +34,7 @@ pub(crate) struct StoredChanges {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct StoredChange {
-    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     kind: Option<ChangeKind>,
 }
 
@@ -60,6 +63,10 @@ enum ChangeKind {
     PutView(Box<StoredView>),
     #[prost(message, tag = "11")]
     DropView(StoredViewName),
+    #[prost(message, boxed, tag = "12")]
+    PutProgram(Box<StoredProgram>),
+    #[prost(message, tag = "13")]
+    DropProgram(StoredProgramName),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -163,6 +170,36 @@ struct StoredUser {
     column_grants: Vec<StoredColumnGrant>,
     #[prost(string, tag = "19")]
     attribute: String,
+    #[prost(message, repeated, tag = "20")]
+    proxies: Vec<StoredProxyGrant>,
+    #[prost(message, repeated, tag = "21")]
+    routine_grants: Vec<StoredRoutineGrant>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredRoutineGrant {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(uint32, tag = "2")]
+    kind: u32,
+    #[prost(string, tag = "3")]
+    name: String,
+    #[prost(uint64, tag = "4")]
+    privileges: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredProxyGrant {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    host: String,
+    #[prost(bool, tag = "3")]
+    with_grant: bool,
+    #[prost(string, tag = "4")]
+    grantor: String,
+    #[prost(uint64, tag = "5")]
+    granted_s: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -315,6 +352,12 @@ fn store_change(change: &Change) -> StoredChange {
         Change::DropView { database, name } => {
             ChangeKind::DropView(StoredViewName { database: database.clone(), name: name.clone() })
         }
+        Change::PutProgram(program) => ChangeKind::PutProgram(Box::new(StoredProgram::of(program))),
+        Change::DropProgram { database, kind, name } => ChangeKind::DropProgram(StoredProgramName {
+            database: database.clone(),
+            kind: *kind as u32,
+            name: name.clone(),
+        }),
         Change::HoldTable(id, hold) => {
             ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
         }
@@ -341,6 +384,10 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
         ChangeKind::DropTable(id) => Change::DropTable(TableId(id)),
         ChangeKind::PutView(view) => Change::PutView(Box::new(read_view(*view)?)),
         ChangeKind::DropView(StoredViewName { database, name }) => Change::DropView { database, name },
+        ChangeKind::PutProgram(program) => Change::PutProgram(Box::new(program.read()?)),
+        ChangeKind::DropProgram(StoredProgramName { database, kind, name }) => {
+            Change::DropProgram { database, kind: ProgramKind::of(kind).ok_or_else(damaged)?, name }
+        }
         ChangeKind::HoldTable(held) => {
             Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
         }
@@ -415,6 +462,8 @@ fn store_user(user: &User) -> StoredUser {
         default_roles: user.default_roles.iter().map(store_user_name).collect(),
         password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
         attribute: user.attribute.clone(),
+        proxies: user.proxies.iter().map(store_proxy_grant).collect(),
+        routine_grants: user.routine_grants.iter().map(store_routine_grant).collect(),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -425,6 +474,30 @@ fn store_user(user: &User) -> StoredUser {
             }),
         },
     }
+}
+
+fn store_routine_grant(grant: &RoutineGrant) -> StoredRoutineGrant {
+    StoredRoutineGrant {
+        database: grant.database.clone(),
+        kind: grant.kind as u32,
+        name: grant.name.clone(),
+        privileges: grant.privileges,
+    }
+}
+
+fn read_routine_grant(stored: StoredRoutineGrant) -> Option<RoutineGrant> {
+    let StoredRoutineGrant { database, kind, name, privileges } = stored;
+    Some(RoutineGrant { database, kind: ProgramKind::of(kind)?, name, privileges })
+}
+
+fn store_proxy_grant(grant: &ProxyGrant) -> StoredProxyGrant {
+    let ProxyGrant { proxied: (user, host), with_grant, grantor, granted_s } = grant.clone();
+    StoredProxyGrant { user, host, with_grant, grantor, granted_s }
+}
+
+fn read_proxy_grant(stored: StoredProxyGrant) -> ProxyGrant {
+    let StoredProxyGrant { user, host, with_grant, grantor, granted_s } = stored;
+    ProxyGrant { proxied: (user, host), with_grant, grantor, granted_s }
 }
 
 fn store_role(granted: &GrantedRole) -> StoredRole {
@@ -513,6 +586,8 @@ fn read_user(user: StoredUser) -> User {
         default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
         password: user.password.map(read_password_rules).unwrap_or_default(),
         attribute: user.attribute,
+        proxies: user.proxies.into_iter().map(read_proxy_grant).collect(),
+        routine_grants: user.routine_grants.into_iter().filter_map(read_routine_grant).collect(),
     }
 }
 
@@ -549,7 +624,9 @@ impl StoredDictionary {
             .map(|(name, value)| Change::PutVariable { name: name.clone(), value: Some(value.clone()) });
         let views = catalog.databases.values().flat_map(|database| database.views.values());
         let views = views.map(|view| Change::PutView(Box::new(View::clone(view))));
-        let databases = databases.chain(views);
+        let programs = catalog.databases.values().flat_map(|database| database.programs.all());
+        let programs = programs.map(|program| Change::PutProgram(Box::new(Program::clone(program))));
+        let databases = databases.chain(views).chain(programs);
         let changes: Vec<Change> = databases.chain(tables).chain(held).chain(users).chain(variables).collect();
         StoredDictionary {
             changes: Some(StoredChanges::of(&changes)),
@@ -643,6 +720,18 @@ mod tests {
                     former: vec![(7, vec![1]), (6, vec![2])],
                 },
                 attribute: r#"{"comment": "of the shop"}"#.into(),
+                routine_grants: vec![RoutineGrant {
+                    database: "d".into(),
+                    kind: ProgramKind::Function,
+                    name: "f".into(),
+                    privileges: 1 << 18,
+                }],
+                proxies: vec![ProxyGrant {
+                    proxied: ("p".into(), "h".into()),
+                    with_grant: true,
+                    grantor: "g@h".into(),
+                    granted_s: 9,
+                }],
                 ..user.clone()
             }),
             Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),

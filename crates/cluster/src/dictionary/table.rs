@@ -21,12 +21,14 @@ pub struct Table {
     pub layout: RowLayout,
     /// The key of every index in `schema.indexes`, the primary key first.
     pub keys: Vec<KeySpec>,
+    /// The key of every index with what keeps rows apart whose columns are equal: scans order rows by it.
+    pub entry_keys: Vec<KeySpec>,
     /// The primary key's parts of the partition columns, in key order.
     pub partition_key: KeySpec,
     /// The primary key's leading parts are exactly the partition key, in order, so that the partition key's bytes
     /// are a prefix of the primary key's bytes.
     pub partition_key_is_prefix: bool,
-    /// The next AUTO_INCREMENT (or hidden key) value; shared by all versions of the table.
+    /// The next AUTO_INCREMENT value; shared by all versions of the table.
     pub next_auto_increment: Arc<Sequence>,
     /// Positions in `schema.indexes` of the unique secondary indexes that a hidden table keeps.
     pub global_unique: Vec<usize>,
@@ -68,8 +70,9 @@ enum PartLength {
 impl Table {
     /// Derives from the schema what statements would compute over and over.
     pub fn new(schema: TableSchema, next_auto_increment: Arc<Sequence>) -> Table {
-        let layout = RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect());
+        let layout = RowLayout::of_table(&schema);
         let keys: Vec<KeySpec> = schema.indexes.iter().map(|index| KeySpec::of_index(&schema, index)).collect();
+        let entry_keys = schema.indexes.iter().map(|index| KeySpec::of_entries(&schema, index)).collect();
         let belongs = |part: &&KeyPart| schema.partition_columns.contains(&part.column);
         let partition_key = KeySpec { parts: keys[0].parts.iter().filter(belongs).cloned().collect() };
         let leading = keys[0].parts.iter().take(partition_key.parts.len()).all(|part| belongs(&part));
@@ -81,9 +84,10 @@ impl Table {
             has_row_rules: !schema.foreign_keys.is_empty()
                 || schema.checks.iter().any(|check| check.enforced)
                 || schema.columns.iter().any(|column| column.generated.is_some()),
-            uses_sequence: schema.has_hidden_key() || schema.auto_increment_column().is_some(),
+            uses_sequence: schema.auto_increment_column().is_some(),
             layout,
             keys,
+            entry_keys,
             partition_key,
             partition_key_is_prefix: leading,
             next_auto_increment,

@@ -44,6 +44,7 @@ pub(crate) fn bytes_table_schema(
         partition_columns: vec![KEY_COLUMN],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions { created_at_s, ..TableOptions::new(engine, Collation::BINARY) },
     }
 }

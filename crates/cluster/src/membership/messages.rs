@@ -113,6 +113,9 @@ pub(crate) struct SettleTables {
     pub tables: Vec<u32>,
     #[prost(uint64, tag = "2")]
     pub timeout_ms: u64,
+    /// Not the outcome of transactions is asked for but whether the tables' indexes are built.
+    #[prost(bool, tag = "3")]
+    pub indexes: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

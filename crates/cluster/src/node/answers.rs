@@ -7,6 +7,7 @@ use prost::Message;
 use shoal_transport::{CLIENT, Responder};
 use shoal_types::{Error, NodeId, Result, TableId};
 
+use crate::dictionary::settled_tables::AwaitedOf;
 use crate::management::Stop;
 use crate::membership::answers::{Answering, Answers};
 use crate::membership::messages::{Ask, LockTokens, Service, ServiceReply};
@@ -100,7 +101,8 @@ impl Node {
             Ask::SettleTables(wanted) => {
                 let tables: Vec<TableId> = wanted.tables.iter().map(|&id| TableId(id)).collect();
                 let deadline = tokio::time::Instant::now() + Duration::from_millis(wanted.timeout_ms);
-                let settled = self.settle_here(&tables, deadline).await;
+                let what = if wanted.indexes { AwaitedOf::Indexes } else { AwaitedOf::Transactions };
+                let settled = self.settle_here(&tables, what, deadline).await;
                 Ok(ServiceReply { value: settled.open, partitions: settled.settled, ..ServiceReply::default() })
             }
             Ask::Join(_) => match self.cluster() {

@@ -48,7 +48,7 @@ impl Drop for PartitionGuard<'_> {
         if !woken.is_empty() {
             self.woken.tokens = std::mem::take(woken);
         }
-        self.woken.has_ending = self.guard.has_ending();
+        self.woken.has_ending = self.guard.has_ending() || self.guard.is_building();
     }
 }
 

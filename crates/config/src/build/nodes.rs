@@ -226,6 +226,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         http_port: draft.port("HttpPort"),
         http_address: draft.text("HttpAddress"),
         http_tls: draft.flag("HttpTls").unwrap_or(false),
+        http_profiles: draft.flag("HttpProfiles").unwrap_or(false),
         http_rest: draft.roles.sql && draft.flag("HttpRest").unwrap_or(false),
         node_tls: NodeTlsConfig {
             is_required: draft.flag("RequireTls").unwrap_or(false),

@@ -62,6 +62,7 @@ fn schema(node: &Node) -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

@@ -34,7 +34,8 @@ impl SessionStatus {
 pub fn status_flags(summary: &Summary) -> u16 {
     let more = if summary.more_results { status::MORE_RESULTS_EXIST } else { 0 };
     let no_index = if summary.no_index_used { status::NO_INDEX_USED } else { 0 };
-    SessionStatus::of(summary).0 | more | no_index
+    let out = if summary.has_out_parameters { status::PS_OUT_PARAMS } else { 0 };
+    SessionStatus::of(summary).0 | more | no_index | out
 }
 
 /// An OK packet for a statement without rows.

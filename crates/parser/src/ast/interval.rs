@@ -84,7 +84,8 @@ impl IntervalUnit {
         }
     }
 
-    pub(crate) fn from_keyword(keyword: &str) -> Option<IntervalUnit> {
+    /// The unit of a keyword in upper case.
+    pub fn from_keyword(keyword: &str) -> Option<IntervalUnit> {
         IntervalUnit::ALL.into_iter().find(|unit| unit.keyword() == keyword)
     }
 

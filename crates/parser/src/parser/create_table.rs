@@ -326,6 +326,8 @@ impl Parser<'_> {
             "AUTO_INCREMENT" => {
                 self.advance();
                 column.auto_increment = true;
+                // It says NOT NULL as well, until another attribute does not.
+                column.nullable = Some(false);
             }
             "SERIAL" => {
                 self.expect_all(&["SERIAL", "DEFAULT", "VALUE"])?;

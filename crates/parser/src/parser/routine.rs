@@ -18,7 +18,7 @@ impl Parser<'_> {
     pub(super) fn create_procedure(&mut self, prefix: DefinitionPrefix) -> Result<Statement> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
-        let parameters = self.routine_parameters(true)?;
+        let (parameters, parameters_text) = self.routine_parameters(true)?;
         let characteristics = self.routine_characteristics()?;
         let (body, body_text) = self.routine_body()?;
         Ok(Statement::CreateProcedure(Box::new(CreateRoutine {
@@ -26,7 +26,9 @@ impl Parser<'_> {
             if_not_exists,
             name,
             parameters,
+            parameters_text,
             returns: None,
+            returns_text: Vec::new(),
             characteristics,
             body,
             body_text,
@@ -40,9 +42,11 @@ impl Parser<'_> {
         if self.at("RETURNS") && name.schema.is_none() {
             return self.loadable_function(false, if_not_exists, name.name);
         }
-        let parameters = self.routine_parameters(false)?;
+        let (parameters, parameters_text) = self.routine_parameters(false)?;
         self.expect("RETURNS")?;
+        let start = self.here();
         let returns = Some(self.program_type()?);
+        let returns_text = self.text_since(start);
         let characteristics = self.routine_characteristics()?;
         let (body, body_text) = self.routine_body()?;
         Ok(Statement::CreateFunction(Box::new(CreateRoutine {
@@ -50,7 +54,9 @@ impl Parser<'_> {
             if_not_exists,
             name,
             parameters,
+            parameters_text,
             returns,
+            returns_text,
             characteristics,
             body,
             body_text,
@@ -82,11 +88,13 @@ impl Parser<'_> {
         }))
     }
 
-    fn routine_parameters(&mut self, directions: bool) -> Result<Vec<RoutineParameter>> {
+    /// The parameters with their source.
+    fn routine_parameters(&mut self, directions: bool) -> Result<(Vec<RoutineParameter>, Vec<u8>)> {
         self.expect_kind(TokenKind::LeftParen)?;
         if self.eat_kind(TokenKind::RightParen) {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
+        let start = self.here();
         let parameters = self.comma_list(|parser| {
             let direction = match parser.upper().as_str() {
                 "IN" if directions => Some(ParameterDirection::In),
@@ -101,8 +109,9 @@ impl Parser<'_> {
             let data_type = parser.program_type()?;
             Ok(RoutineParameter { direction: direction.unwrap_or(ParameterDirection::In), name, data_type })
         })?;
+        let text = self.text_since(start);
         self.expect_kind(TokenKind::RightParen)?;
-        Ok(parameters)
+        Ok((parameters, text))
     }
 
     /// A type with the COLLATE that may follow it.

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use shoal_types::key::KeySpec;
 use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 
+use super::index::BUILT;
 use super::rows::{RowPlace, RowStore};
 use super::{
-    Fragment, NO_UNDO, OrderedIndex, Slot, Undo, VACANT_SLOT, VACANT_UNDO, layout_of, names_of, old_version_bytes,
+    Fragment, NO_UNDO, OrderedIndex, PrimaryShape, Slot, Undo, VACANT_SLOT, VACANT_UNDO, layout_of, names_of,
+    old_version_bytes,
 };
 use crate::hash_index::{HashIndex, short_hash};
 use crate::sparse_slab::SparseSlab;
-
-/// Keys that are sorted at a time when an index is built.
-const SORTED_BYTES_MAX: usize = 64 << 20;
 
 /// Steps of a compaction: moving a row is one; so many slots are looked at ...
 const LOOKS_PER_STEP: usize = 16;
@@ -79,12 +79,13 @@ impl Fragment {
         self.rows += 1;
         let slot = Slot { row: RowPlace::NONE, timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
         let row_id = self.slots.insert(slot);
-        for index in &mut self.ordered {
+        for index in self.ordered.iter_mut().filter(|index| index.covers(row_id)) {
             if index.definition.id == IndexId(0) {
                 index.tree.insert(key, row_id);
             } else {
                 index.key_into(&self.layout, row.bytes(), &mut self.key_buffers.0);
                 index.tree.insert(&self.key_buffers.0, row_id);
+                index.note_added(self.layout.row(row.bytes()));
             }
         }
         self.slots[row_id].row = row.store(&mut self.store);
@@ -109,41 +110,10 @@ impl Fragment {
         let first_secondary = usize::from(self.primary_ordered);
         let mut indexes = self.ordered.split_off(first_secondary);
         for index in &mut indexes {
-            self.fill_index(index);
+            index.built_to = 0;
+            self.build_all(index);
         }
         self.ordered.append(&mut indexes);
-    }
-
-    /// Puts every version into an empty index, sorted first: that is several times faster than in the order they lie.
-    fn fill_index(&self, index: &mut OrderedIndex) {
-        let mut keys = Vec::new();
-        // Leading bytes, to compare most pairs without looking further; where the key lies; row.
-        let mut pairs: Vec<(u64, u32, u32, u32)> = Vec::with_capacity(self.slots.len());
-        let mut flush = |keys: &mut Vec<u8>, pairs: &mut Vec<(u64, u32, u32, u32)>| {
-            let key_of = |&(_, start, end, _): &(u64, u32, u32, u32)| &keys[start as usize..end as usize];
-            pairs.sort_unstable_by(|one, other| {
-                (one.0, key_of(one), one.3).cmp(&(other.0, key_of(other), other.3))
-            });
-            for pair in pairs.iter() {
-                index.tree.insert(key_of(pair), pair.3);
-            }
-            pairs.clear();
-            keys.clear();
-        };
-        for row_id in 0..self.slots.end() {
-            for version in self.versions(row_id) {
-                let start = keys.len();
-                index.spec.append_from_row(self.layout.row(version), &mut keys);
-                let mut prefix = [0; 8];
-                let inline = (keys.len() - start).min(8);
-                prefix[..inline].copy_from_slice(&keys[start..start + inline]);
-                pairs.push((u64::from_be_bytes(prefix), start as u32, keys.len() as u32, row_id));
-            }
-            if keys.len() >= SORTED_BYTES_MAX {
-                flush(&mut keys, &mut pairs);
-            }
-        }
-        flush(&mut keys, &mut pairs);
     }
 
     fn replace(&mut self, row_id: u32, row: NewRow<'_>, timestamp: Timestamp, horizon: Timestamp) -> Applied {
@@ -152,7 +122,8 @@ impl Fragment {
         self.rows += u64::from(old_row.is_none());
         let first_secondary = usize::from(self.primary_ordered);
         let old_bytes = self.store.get(old_row);
-        for index in &mut self.ordered[first_secondary..] {
+        for index in self.ordered[first_secondary..].iter_mut().filter(|index| index.covers(row_id)) {
+            index.note_added(self.layout.row(row.bytes()));
             let unchanged = old_bytes
                 .is_some_and(|old| index.same_columns(self.layout.row(old), self.layout.row(row.bytes())));
             if !unchanged {
@@ -247,7 +218,7 @@ impl Fragment {
     }
 
     /// All bytes of a row, the newest first.
-    fn versions(&self, row_id: u32) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn versions(&self, row_id: u32) -> impl Iterator<Item = &[u8]> {
         let older = self.old_versions(row_id).map(|undo| undo.row);
         std::iter::once(self.slots[row_id].row).chain(older).filter_map(|place| self.store.get(place))
     }
@@ -258,6 +229,10 @@ impl Fragment {
         let first_secondary = usize::from(self.primary_ordered);
         for bytes in dead.iter().filter_map(|&place| self.store.get(place)) {
             for position in first_secondary..self.ordered.len() {
+                if !self.ordered[position].covers(row_id) {
+                    continue;
+                }
+                self.ordered[position].note_gone(self.layout.row(bytes));
                 let index = &self.ordered[position];
                 let newest = self.newest(row_id);
                 let dead_row = self.layout.row(bytes);
@@ -280,7 +255,8 @@ impl Fragment {
     /// Frees the slot of a row that nobody can see any more, all of whose versions are in `dead`.
     fn free(&mut self, row_id: u32, dead: &[RowPlace]) -> u64 {
         for bytes in dead.iter().filter_map(|&place| self.store.get(place)) {
-            for index in &mut self.ordered {
+            for index in self.ordered.iter_mut().filter(|index| index.covers(row_id)) {
+                index.note_gone(self.layout.row(bytes));
                 index.key_into(&self.layout, bytes, &mut self.key_buffers.0);
                 index.tree.remove(&self.key_buffers.0, row_id);
             }
@@ -363,25 +339,42 @@ impl Fragment {
         let mut old = std::mem::take(&mut self.ordered);
         self.layout = layout_of(&schema);
         self.names = names_of(&schema);
+        self.primary = KeySpec::of_index(&schema, schema.primary_key());
+        self.shape = PrimaryShape::of(&self.primary);
         let definitions = schema.indexes.iter().filter(|index| index.id.0 != 0 || self.primary_ordered);
+        let mut charges_change = false;
+        let mut charged_now = 0;
         for definition in definitions {
             let mut index = OrderedIndex::new(&schema, definition);
             let same = |other: &OrderedIndex| {
-                other.definition.id == definition.id && other.definition.columns == definition.columns
+                other.definition.id == definition.id
+                    && other.definition.unique == definition.unique
+                    && schema.keeps_parts(&self.schema, &other.definition, definition)
             };
             if let Some(position) = old.iter().position(same) {
-                index.tree = std::mem::take(&mut old[position].tree);
+                let known = old.swap_remove(position);
+                (index.tree, index.built_to, index.uncharged) = (known.tree, known.built_to, known.uncharged);
+                if !definition.building && index.uncharged.is_some() {
+                    self.build_all(&mut index);
+                    charged_now += index.uncharged.take().unwrap_or(0);
+                }
             } else {
-                self.fill_index(&mut index);
+                index.built_to = if self.slots.end() == 0 { BUILT } else { 0 };
+                if !definition.building {
+                    self.build_all(&mut index);
+                    charges_change = true;
+                }
             }
             self.ordered.push(index);
         }
+        // What a version costs follows from its bytes and the indexes that are built.
+        charges_change |= old.iter().any(|index| index.uncharged.is_none());
         self.schema = schema;
-        self.bytes = self.charge_of_all();
+        self.bytes = if charges_change { self.charge_of_all() } else { self.bytes + charged_now };
         Ok((before, self.bytes))
     }
 
-    fn charge_of_all(&self) -> u64 {
+    pub(super) fn charge_of_all(&self) -> u64 {
         let charge = |row_id| self.versions(row_id).map(|version| self.charge_of(version)).sum::<u64>();
         (0..self.slots.end()).map(charge).sum()
     }

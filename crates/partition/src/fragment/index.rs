@@ -12,12 +12,22 @@ const INLINE_KEY_BYTES: usize = 8;
 
 pub(crate) struct OrderedIndex {
     pub(crate) definition: Index,
+    /// The columns that the definition names.
     pub(crate) spec: KeySpec,
+    /// What the tree's keys are made of: equal keys of a secondary index lie in the order of their primary keys.
+    pub(crate) entry: KeySpec,
     pub(crate) tree: Tree,
     /// Unique, and this partition answers for it: no hidden table does.
     pub(crate) locally_unique: bool,
+    /// Rows before this one have their entries, as have all that are written among them; [`BUILT`]: all have.
+    pub(super) built_to: u32,
+    /// While a definition builds it: what its entries will be charged.
+    pub(super) uncharged: Option<u64>,
     shape: KeyShape,
 }
+
+/// An index of all rows.
+pub(super) const BUILT: u32 = u32::MAX;
 
 /// What is known of a key's length before it is made.
 struct KeyShape {
@@ -51,14 +61,40 @@ impl KeyShape {
 impl OrderedIndex {
     pub(crate) fn new(schema: &TableSchema, definition: &Index) -> OrderedIndex {
         let spec = KeySpec::of_index(schema, definition);
-        let shape = KeyShape::of(&spec);
+        let entry = KeySpec::of_entries(schema, definition);
+        let shape = KeyShape::of(&entry);
         OrderedIndex {
             definition: definition.clone(),
             spec,
+            entry,
             tree: Tree::default(),
             locally_unique: definition.unique && definition.unique_table.is_none() && definition.id.0 != 0,
+            built_to: BUILT,
+            uncharged: definition.building.then_some(0),
             shape,
         }
+    }
+
+    pub(super) fn is_built(&self) -> bool {
+        self.built_to == BUILT
+    }
+
+    /// Has to have an entry for this row.
+    #[inline]
+    pub(super) fn covers(&self, row: u32) -> bool {
+        row < self.built_to
+    }
+
+    /// A version of a row that it covers has come.
+    pub(super) fn note_added(&mut self, row: RowRef<'_>) {
+        let charge = if self.uncharged.is_some() { self.charge(row) } else { 0 };
+        self.uncharged = self.uncharged.map(|sum| sum + charge);
+    }
+
+    /// A version of a row that it covers has gone.
+    pub(super) fn note_gone(&mut self, row: RowRef<'_>) {
+        let charge = if self.uncharged.is_some() { self.charge(row) } else { 0 };
+        self.uncharged = self.uncharged.map(|sum| sum.saturating_sub(charge));
     }
 
     /// What a version's entry in this index is charged: a function of the row alone.
@@ -68,7 +104,7 @@ impl OrderedIndex {
 
     pub(crate) fn key_into<'k>(&self, layout: &RowLayout, row: &[u8], key: &'k mut Vec<u8>) -> &'k [u8] {
         key.clear();
-        self.spec.append_from_row(layout.row(row), key);
+        self.entry.append_from_row(layout.row(row), key);
         key
     }
 

@@ -12,6 +12,7 @@
 //! Slots keep their numbers, by which cursors, workspaces and indexes know rows; where few of them are left they lie packed
 //! ([`crate::sparse_slab`]).
 
+mod building;
 mod change;
 mod index;
 mod operations;
@@ -138,7 +139,7 @@ pub(crate) struct Fragment {
 
 /// The layout of a table's rows.
 pub(crate) fn layout_of(schema: &TableSchema) -> RowLayout {
-    RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect())
+    RowLayout::of_table(schema)
 }
 
 /// The columns that name a row, and the layout of rows of these alone.
@@ -255,7 +256,8 @@ impl Fragment {
     /// The same of a version of another length that differs from `row` in no column of an index.
     pub(crate) fn charge_with(&self, row: &[u8], row_bytes: usize) -> u64 {
         let row_ref = self.layout.row(row);
-        let indexes: u64 = self.ordered.iter().map(|index| index.charge(row_ref)).sum();
+        let charged = self.ordered.iter().filter(|index| index.uncharged.is_none());
+        let indexes: u64 = charged.map(|index| index.charge(row_ref)).sum();
         paged_bytes(row_bytes) + ROW_BYTES + indexes
     }
 

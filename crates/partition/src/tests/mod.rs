@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod broken;
+mod building;
 mod catch_up;
 mod compaction;
 mod definition;
@@ -78,6 +79,7 @@ pub(crate) fn schema(method: IndexMethod) -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }
@@ -101,11 +103,20 @@ impl Codec {
         bytes
     }
 
+    /// The columns of the index alone: what the entries of its rows begin with.
     pub(crate) fn index_key(&self, index: IndexId, row: &TestRow) -> Vec<u8> {
+        self.key_of(index, row, KeySpec::of_index)
+    }
+
+    pub(crate) fn entry_key(&self, index: IndexId, row: &TestRow) -> Vec<u8> {
+        self.key_of(index, row, KeySpec::of_entries)
+    }
+
+    fn key_of(&self, index: IndexId, row: &TestRow, spec: fn(&TableSchema, &Index) -> KeySpec) -> Vec<u8> {
         let definition = self.schema.indexes.iter().find(|other| other.id == index).unwrap();
         let mut key = Vec::new();
         let bytes = self.encode(row);
-        KeySpec::of_index(&self.schema, definition).append_from_row(self.layout.row(&bytes), &mut key);
+        spec(&self.schema, definition).append_from_row(self.layout.row(&bytes), &mut key);
         key
     }
 }

@@ -237,11 +237,11 @@ impl Model {
             None => self.committed_at(scan.view.snapshot.0),
         };
         let codec = &self.bed.codec;
-        let inside = |row: &TestRow| crate::ranges::range_contains(&scan.range, &codec.index_key(scan.index, row));
+        let inside = |row: &TestRow| crate::ranges::range_contains(&scan.range, &codec.entry_key(scan.index, row));
         let own = &self.clients[slot].as_ref().unwrap().own;
         let mut expected: Vec<TestRow> = merged(&base, own).into_values().filter(inside).collect();
         if !(self.hashed && scan.index == PRIMARY) {
-            let keys: Vec<_> = scan.shown.iter().map(|row| codec.index_key(scan.index, row)).collect();
+            let keys: Vec<_> = scan.shown.iter().map(|row| codec.entry_key(scan.index, row)).collect();
             assert!(keys.is_sorted_by(|one, other| match scan.direction {
                 Direction::Forward => one <= other,
                 Direction::Backward => one >= other,
@@ -260,8 +260,8 @@ impl Model {
         let high_row =
             TestRow { id: low.max(high), k: Some(low.max(high)), name: NAMES[high as usize % NAMES.len()] };
         let bound = |kind: u8, row: &TestRow| match kind % 3 {
-            0 => Bound::Included(self.bed.codec.index_key(index, row)),
-            1 => Bound::Excluded(self.bed.codec.index_key(index, row)),
+            0 => Bound::Included(self.bed.codec.entry_key(index, row)),
+            1 => Bound::Excluded(self.bed.codec.entry_key(index, row)),
             _ => Bound::Unbounded,
         };
         let mut range = KeyBounds { start: bound(choice / 3, &low_row), end: bound(choice / 9, &high_row) };

@@ -173,6 +173,7 @@ pub fn with_roles(catalog: &Catalog, user: &User, roles: &[AccountKey]) -> User 
             }
         }
         user.column_grants.extend(role.column_grants.iter().cloned());
+        user.routine_grants.extend(role.routine_grants.iter().cloned());
     }
     user
 }

@@ -16,6 +16,7 @@ pub fn bootstrap(catalog: &Catalog, left_behind: &[TableId]) -> Vec<Change> {
             user: "root".to_owned(),
             host: "localhost".to_owned(),
             plugin: DEFAULT_PLUGIN.to_owned(),
+            proxies: super::proxy::of_root(),
             grants: vec![(String::new(), String::new(), everything.0)],
             ..User::default()
         }));

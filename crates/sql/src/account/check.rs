@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use shoal_cluster::{Catalog, Node, Table, User};
+use shoal_cluster::{Catalog, Node, Program, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::access::{Access, is_granted, with_roles};
@@ -11,6 +11,7 @@ use super::expiry;
 use super::key::AccountKey;
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
+use super::routines::on_routine;
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
 use crate::server::Server;
@@ -21,6 +22,55 @@ use crate::session::{Session, SessionShared};
 const OPEN_DATABASES: &[&str] = &["information_schema", "performance_schema"];
 /// One of these ends sessions of others.
 const KILL: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
+
+/// Whose privileges are asked for.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    pub node: &'a Arc<Node>,
+    pub access: &'a Access,
+    /// Where the client is.
+    pub host: &'a str,
+}
+
+impl Session {
+    pub fn asking(&self) -> Asking<'_> {
+        Asking { node: &self.server.node, access: &self.state.access, host: &self.shared.host }
+    }
+}
+
+/// Whether an account writes where others may only read.
+pub fn is_exempt_from_read_only(asking: &Asking<'_>) -> bool {
+    with_catalog(asking.node, |catalog| {
+        asking.access.look(catalog, |user| {
+            user.is_some_and(|user| global(user).intersects(crate::read_only::EXEMPT))
+        })
+    })
+}
+
+/// Before a routine runs. Whoever has made it may always run it. Errors: 1370.
+pub fn check_execute(asking: &Asking<'_>, program: &Program) -> Result<()> {
+    check_routine(asking, program, Privileges::EXECUTE, "execute")
+}
+
+/// Before a routine is changed or dropped. Errors: 1370.
+pub fn check_alter_routine(asking: &Asking<'_>, program: &Program) -> Result<()> {
+    check_routine(asking, program, Privileges::ALTER_ROUTINE, "alter routine")
+}
+
+fn check_routine(asking: &Asking<'_>, program: &Program, needed: Privileges, word: &str) -> Result<()> {
+    let is_granted = with_catalog(asking.node, |catalog| {
+        asking.access.look(catalog, |user| {
+            user.is_some_and(|user| on_routine(user, program).contains(needed))
+        })
+    });
+    if is_granted || asking.access.account == program.definer {
+        return Ok(());
+    }
+    let (user, host) = (&asking.access.account.0, asking.host);
+    let name = format!("{}.{}", program.database, program.name);
+    let message = format!("{word} command denied to user '{user}'@'{host}' for routine '{name}'");
+    Err(Error::new(ErrorCode::ProcAccessDenied, message))
+}
 
 /// Looks at the session's account with its active roles; `None`: it has been dropped.
 fn look<T>(session: &Session, catalog: &Catalog, look: impl FnOnce(Option<&User>) -> T) -> T {
@@ -120,8 +170,7 @@ thread_local! {
 
 /// Looks at the newest dictionary. Every statement does, so it is kept by the thread until its version changes: no counter that
 /// other threads use is touched.
-fn with_catalog<T>(session: &Session, look: impl FnOnce(&Catalog) -> T) -> T {
-    let node = &session.server.node;
+fn with_catalog<T>(node: &Arc<Node>, look: impl FnOnce(&Catalog) -> T) -> T {
     LAST_SEEN.with_borrow_mut(|seen| {
         let version = node.catalog_version();
         if let Some((known, catalog)) = seen
@@ -136,18 +185,18 @@ fn with_catalog<T>(session: &Session, look: impl FnOnce(&Catalog) -> T) -> T {
 }
 
 /// Before a plan runs: SELECT, INSERT, UPDATE and DELETE on its tables. Errors: 1142.
-pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
+pub fn check_plan(asking: &Asking<'_>, plan: &Plan) -> Result<()> {
     if plan.tables.is_empty() && plan.system_tables.is_empty() && plan.views.is_empty() {
         return Ok(());
     }
-    with_catalog(session, |catalog| check_plan_in(catalog, session, plan))
+    with_catalog(asking.node, |catalog| check_plan_in(catalog, asking, plan))
 }
 
-fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()> {
-    look(session, catalog, |user| check_plan_of(user, session, plan))
+fn check_plan_in(catalog: &Catalog, asking: &Asking<'_>, plan: &Plan) -> Result<()> {
+    asking.access.look(catalog, |user| check_plan_of(user, asking, plan))
 }
 
-fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<()> {
+fn check_plan_of(user: Option<&User>, asking: &Asking<'_>, plan: &Plan) -> Result<()> {
     let has_process = || user.is_some_and(|user| global(user).contains(Privileges::PROCESS));
     if plan.system_tables.iter().any(|&table| information_schema::needs_process(table)) && !has_process() {
         return Err(global_denied("PROCESS"));
@@ -156,61 +205,61 @@ fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<
         return Ok(());
     }
     for view in &plan.views {
-        check_named(who(session), user, (&view.database, &view.name), Privileges::SELECT)?;
+        check_named(who(asking), user, (&view.database, &view.name), Privileges::SELECT)?;
     }
     for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
         let (database, name) = (information_schema::database_name(table), information_schema::table_name(table));
-        check_named(who(session), user, (database, name), Privileges::SELECT)?;
+        check_named(who(asking), user, (database, name), Privileges::SELECT)?;
         if information_schema::reads_performance_schema(table) {
-            check_named(who(session), user, ("performance_schema", name), Privileges::SELECT)?;
+            check_named(who(asking), user, ("performance_schema", name), Privileges::SELECT)?;
         }
     }
     match &plan.kind {
-        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, plan, None),
+        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(asking, user, plan, None),
         PlanKind::Insert(insert) => {
             let table = &insert.table;
             let shown = insert.targets.iter().copied().filter(|&column| !table.schema.columns[column].hidden);
-            check_columns(session, user, table, Privileges::INSERT, shown)?;
+            check_columns(asking, user, table, Privileges::INSERT, shown)?;
             if insert.replace {
-                check_table(session, user, table, Privileges::DELETE)?;
+                check_table(asking, user, table, Privileges::DELETE)?;
             }
             if !insert.on_duplicate.is_empty() {
                 let assigned = insert.on_duplicate.iter().map(|(column, _)| *column);
-                check_columns(session, user, table, Privileges::UPDATE, assigned)?;
+                check_columns(asking, user, table, Privileges::UPDATE, assigned)?;
             }
-            check_reads(session, user, plan, Some(table))
+            check_reads(asking, user, plan, Some(table))
         }
         PlanKind::Update(UpdatePlan { finder, assignments, .. }) => {
             let assigned = assignments.iter().map(|(column, _)| *column);
-            check_columns(session, user, &finder.input.table, Privileges::UPDATE, assigned)?;
-            check_finder(session, user, plan, finder)
+            check_columns(asking, user, &finder.input.table, Privileges::UPDATE, assigned)?;
+            check_finder(asking, user, plan, finder)
         }
         PlanKind::Delete(DeletePlan { finder, .. }) => {
-            check_table(session, user, &finder.input.table, Privileges::DELETE)?;
-            check_finder(session, user, plan, finder)
+            check_table(asking, user, &finder.input.table, Privileges::DELETE)?;
+            check_finder(asking, user, plan, finder)
         }
         PlanKind::Multi(multi) => {
             for target in &multi.targets {
                 let assigned = target.assignments.iter().map(|(column, _)| *column);
                 match multi.delete {
-                    true => check_table(session, user, &target.table, Privileges::DELETE)?,
-                    false => check_columns(session, user, &target.table, Privileges::UPDATE, assigned)?,
+                    true => check_table(asking, user, &target.table, Privileges::DELETE)?,
+                    false => check_columns(asking, user, &target.table, Privileges::UPDATE, assigned)?,
                 }
             }
-            check_reads(session, user, plan, None)
+            check_reads(asking, user, plan, None)
         }
     }
 }
 
 /// Finding rows by their contents is reading them.
-fn check_finder(session: &Session, user: Option<&User>, plan: &Plan, finder: &RowFinder) -> Result<()> {
+fn check_finder(asking: &Asking<'_>, user: Option<&User>, plan: &Plan, finder: &RowFinder) -> Result<()> {
     let table = &finder.input.table;
     let reads = finder.input.filter.is_some() || !finder.input.access.parts.is_empty() || !finder.order.is_empty();
-    check_reads(session, user, plan, if reads { None } else { Some(table) })
+    check_reads(asking, user, plan, if reads { None } else { Some(table) })
 }
 
 /// SELECT on every table but `except`.
-fn check_reads(session: &Session, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
+fn check_reads(asking: &Asking<'_>, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
     let mut skipped = false;
     let of_definer = |position: usize| plan.tables_of_definers.contains(&position);
     for table in
@@ -221,14 +270,14 @@ fn check_reads(session: &Session, user: Option<&User>, plan: &Plan, except: Opti
             continue;
         }
         let read = plan.columns_read.iter().filter(|(id, _)| *id == table.id()).map(|(_, column)| *column);
-        check_columns(session, user, table, Privileges::SELECT, read)?;
+        check_columns(asking, user, table, Privileges::SELECT, read)?;
     }
     Ok(())
 }
 
 /// A privilege on a table, or on these of its columns; if there are none of them, on some other. Errors: 1142, 1143.
 fn check_columns(
-    session: &Session,
+    asking: &Asking<'_>,
     user: Option<&User>,
     table: &Table,
     needed: Privileges,
@@ -240,7 +289,7 @@ fn check_columns(
     }
     let names = columns.map(|column| table.schema.columns[column].name.as_str());
     let named = (table.schema.database.as_str(), table.schema.name.as_str());
-    check_columns_of(who(session), user, named, needed, names)
+    check_columns_of(who(asking), user, named, needed, names)
 }
 
 /// The account of an error's text, and where its client is.
@@ -250,8 +299,8 @@ struct Who<'a> {
     host: &'a str,
 }
 
-fn who(session: &Session) -> Who<'_> {
-    Who { user: &session.state.access.account.0, host: &session.shared.host }
+fn who<'a>(asking: &Asking<'a>) -> Who<'a> {
+    Who { user: &asking.access.account.0, host: asking.host }
 }
 
 fn check_columns_of<'c>(
@@ -323,11 +372,11 @@ impl RequestAccess {
     }
 }
 
-fn check_table(session: &Session, user: Option<&User>, table: &Table, needed: Privileges) -> Result<()> {
+fn check_table(asking: &Asking<'_>, user: Option<&User>, table: &Table, needed: Privileges) -> Result<()> {
     if table.is_temporary {
         return Ok(());
     }
-    check_named(who(session), user, (&table.schema.database, &table.schema.name), needed)
+    check_named(who(asking), user, (&table.schema.database, &table.schema.name), needed)
 }
 
 fn check_named(
@@ -371,7 +420,7 @@ pub fn require(session: &Session, database: &str, table: Option<&str>, needed: P
         return Ok(());
     }
     Err(match table {
-        Some(table) => table_denied(who(session), needed.without(present), table),
+        Some(table) => table_denied(who(&session.asking()), needed.without(present), table),
         None => database_denied(session, database),
     })
 }

@@ -1,12 +1,15 @@
 //! GRANT and REVOKE, and the statements that SHOW GRANTS lists.
 
 use shoal_cluster::{Catalog, Change, User};
-use shoal_parser::ast::{Grant, Grantable, ObjectType, Privilege, PrivilegeLevel, Revoke};
+use shoal_parser::ast::{
+    AccountName, Grant, Grantable, ObjectType, Privilege, PrivilegeLevel, Revoke, RoleSelection,
+};
 use shoal_parser::quote_identifier;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::check::{on_column, on_database, on_table};
 use super::columns::{self, ColumnPrivileges};
+use super::routines::{self, Routine};
 use super::{Level, Privileges, account_key, require_global};
 use crate::ddl::errors;
 use crate::information_schema;
@@ -20,12 +23,24 @@ struct Scope {
 }
 
 pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Result<Vec<Change>> {
-    if statement.as_user.is_some() {
-        return Err(Error::unsupported("GRANT ... AS"));
-    }
     let (privileges, object, level) = privileges_of(&statement.what, "GRANT")?;
     let scope = scope_of(session, level)?;
-    let mut bits = bits_of(privileges, object, &scope)?;
+    if let Some(routine) = routine_of(object, &scope)? {
+        let option = if statement.with_grant_option { Privileges::GRANT_OPTION } else { Privileges::NONE };
+        let bits = routines::bits_of(privileges)?.with(option);
+        routines::check_grantor(session, catalog, &routine, bits)?;
+        let mut changes = Vec::new();
+        for name in &statement.to {
+            let mut user = grantee(session, catalog, name)?;
+            routines::add(&mut user, &routine, bits);
+            changes.push(Change::PutUser(user));
+        }
+        return Ok(changes);
+    }
+    if let Some((account, roles)) = &statement.as_user {
+        check_context(session, catalog, &scope, account, roles.as_ref())?;
+    }
+    let mut bits = bits_of(privileges, &scope)?;
     let columns = columns::named(privileges, scope.level)?;
     if statement.with_grant_option {
         bits = bits.with(Privileges::GRANT_OPTION);
@@ -42,15 +57,8 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
     check_grantor(session, catalog, &scope, bits, &columns)?;
     let mut changes = Vec::new();
     for name in &statement.to {
-        let key = account_key(session, name)?;
-        let Some(user) = catalog.users.get(&key) else {
-            return Err(Error::new(
-                ErrorCode::CantCreateUserWithGrant,
-                "You are not allowed to create a user with GRANT",
-            ));
-        };
-        super::mandatory::check_system_user(&session.server, &key, bits)?;
-        let mut user = User::clone(user);
+        let mut user = grantee(session, catalog, name)?;
+        super::mandatory::check_system_user(&session.server, &(user.user.clone(), user.host.clone()), bits)?;
         add(&mut user, &scope, bits);
         columns::add(&mut user, &scope.database, &scope.table, &columns);
         changes.push(Change::PutUser(user));
@@ -58,15 +66,64 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
     Ok(changes)
 }
 
+/// Errors: 1410, there is no such account.
+fn grantee(session: &Session, catalog: &Catalog, name: &AccountName) -> Result<User> {
+    let found = catalog.users.get(&account_key(session, name)?);
+    let missing = "You are not allowed to create a user with GRANT";
+    found
+        .map(|user| User::clone(user))
+        .ok_or_else(|| Error::new(ErrorCode::CantCreateUserWithGrant, missing))
+}
+
+/// The routine that a statement is about; `None`: it is about tables. Errors: 1064, it names no single one.
+fn routine_of(object: ObjectType, scope: &Scope) -> Result<Option<Routine>> {
+    let Some(kind) = routines::kind_of(object) else { return Ok(None) };
+    if scope.level != Level::Table {
+        return Err(errors::syntax("*"));
+    }
+    Ok(Some(Routine { database: scope.database.clone(), kind, name: scope.table.to_lowercase() }))
+}
+
+fn revoke_of_routine(
+    session: &mut Session,
+    catalog: &Catalog,
+    statement: &Revoke,
+    (routine, privileges): (&Routine, &[Privilege]),
+) -> Result<Vec<Change>> {
+    let bits = routines::bits_of(privileges)?;
+    routines::check_grantor(session, catalog, routine, bits)?;
+    let mut changes = Vec::new();
+    for name in &statement.from {
+        let key = account_key(session, name)?;
+        let mut user = catalog.users.get(&key).map(|user| User::clone(user));
+        if let Some(user) = user.take_if(|user| routines::remove(user, routine, bits)) {
+            changes.push(Change::PutUser(user));
+            continue;
+        }
+        let error = routines::no_such_grant(&key, routine);
+        if !statement.if_exists {
+            return Err(error);
+        }
+        session.warn(WarningLevel::Warning, ErrorCode::NonexistingProcGrant, error.message());
+    }
+    Ok(changes)
+}
+
 pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> Result<Vec<Change>> {
     let everything = statement.what == Grantable::AllAndGrantOption;
+    if !everything {
+        let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
+        if let Some(routine) = routine_of(object, &scope_of(session, level)?)? {
+            return revoke_of_routine(session, catalog, statement, (&routine, privileges));
+        }
+    }
     let (scope, bits, columns) = if everything {
         require_global(session, Privileges::CREATE_USER)?;
         (None, Privileges::NONE, Vec::new())
     } else {
-        let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
+        let (privileges, _, level) = privileges_of(&statement.what, "REVOKE")?;
         let scope = scope_of(session, level)?;
-        let bits = bits_of(privileges, object, &scope)?;
+        let bits = bits_of(privileges, &scope)?;
         let columns = columns::named(privileges, scope.level)?;
         check_grantor(session, catalog, &scope, bits, &columns)?;
         (Some(scope), bits, columns)
@@ -86,6 +143,7 @@ pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> R
             None => {
                 user.grants.clear();
                 user.column_grants.clear();
+                user.routine_grants.clear();
             }
             Some(scope) if remove(&mut user, scope, bits, &columns) => {}
             Some(scope) => {
@@ -103,6 +161,31 @@ pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> R
     Ok(changes)
 }
 
+/// GRANT ... AS account [WITH ROLE ...]: whose privileges count, besides one's own. Without partial revokes nobody has less at one place than
+/// everywhere, so all that there is to see to is that there are the account and its roles. Errors: 3835, 3836.
+fn check_context(
+    session: &Session,
+    catalog: &Catalog,
+    scope: &Scope,
+    account: &AccountName,
+    roles: Option<&RoleSelection>,
+) -> Result<()> {
+    if scope.level != Level::Global {
+        let text = "GRANT ... AS is currently supported only for global privileges.";
+        return Err(Error::new(ErrorCode::UnsupportedUseOfGrantAs, text));
+    }
+    let unknown = || {
+        let text = "Either some of the authorization IDs in the AS clause are invalid or the current user lacks privileges to \
+                    execute the statement.";
+        Error::new(ErrorCode::UnknownAuthIdForGrantAs, text)
+    };
+    let user = catalog.users.get(&account_key(session, account)?).ok_or_else(unknown)?;
+    if let Some(RoleSelection::Roles(names)) = roles {
+        super::role::used(session, user, names).map_err(|_| unknown())?;
+    }
+    Ok(())
+}
+
 /// A table of performance_schema and its kin.
 fn is_virtual(scope: &Scope) -> bool {
     matches!(information_schema::virtual_table(&scope.database, &scope.table), Ok(Some(_)))
@@ -114,7 +197,9 @@ fn privileges_of<'s>(
 ) -> Result<(&'s [Privilege], ObjectType, &'s PrivilegeLevel)> {
     match what {
         Grantable::Privileges { privileges, object, level } => Ok((privileges, *object, level)),
-        Grantable::Roles(_) | Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
+        Grantable::Roles(_) | Grantable::Proxy(_) => {
+            Err(Error::unknown(format!("internal: {statement} of what is no privilege")))
+        }
         Grantable::AllAndGrantOption => Err(errors::syntax("ALL PRIVILEGES, GRANT OPTION")),
     }
 }
@@ -137,10 +222,7 @@ fn scope_of(session: &Session, level: &PrivilegeLevel) -> Result<Scope> {
     Ok(Scope { level, database, table })
 }
 
-fn bits_of(privileges: &[Privilege], object: ObjectType, scope: &Scope) -> Result<Privileges> {
-    if object != ObjectType::Table {
-        return Err(Error::unsupported("privileges on stored programs"));
-    }
+fn bits_of(privileges: &[Privilege], scope: &Scope) -> Result<Privileges> {
     let mut bits = Privileges::NONE;
     for privilege in privileges.iter().filter(|privilege| privilege.columns.is_empty()) {
         bits = bits.with(Privileges::by_name(&privilege.name, scope.level)?);
@@ -235,19 +317,17 @@ fn remove_from_all(user: &mut User, scope: &Scope, bits: Privileges) -> bool {
     true
 }
 
-fn no_such_grant((user, host): &(String, String), scope: Option<&Scope>) -> Error {
+fn no_such_grant(key: &(String, String), scope: Option<&Scope>) -> Error {
     match scope {
         Some(scope) if scope.level == Level::Table => {
+            let (user, host) = key;
             let message = format!(
                 "There is no such grant defined for user '{user}' on host '{host}' on table '{}'",
                 scope.table
             );
             Error::new(ErrorCode::NonexistingTableGrant, message)
         }
-        _ => {
-            let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
-            Error::new(ErrorCode::NonexistingGrant, message)
-        }
+        _ => super::messages::no_such_grant(key),
     }
 }
 
@@ -286,6 +366,7 @@ pub fn grants_text(user: &User) -> Vec<String> {
             false => lines.push(finish(&privileges, bits, &object, &to)),
         }
     }
+    lines.extend(routines::grants_text(user, &to));
     lines
 }
 

@@ -11,6 +11,11 @@ pub fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
     Error::new(ErrorCode::CannotUser, format!("Operation {operation} failed for {}", names.join(",")))
 }
 
+pub fn no_such_grant((user, host): &AccountKey) -> Error {
+    let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
+    Error::new(ErrorCode::NonexistingGrant, message)
+}
+
 pub fn note_present(session: &mut Session, present: Vec<AccountKey>) {
     for key in present {
         session.warn(

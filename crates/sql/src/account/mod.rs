@@ -21,15 +21,17 @@ mod messages;
 mod password;
 pub mod password_policy;
 mod privilege;
+pub mod proxy;
 pub mod random_password;
 pub mod role;
+pub mod routines;
 #[cfg(test)]
 mod tests;
 mod user;
 
 pub use check::{
-    OperatorRights, RequestAccess, check_admin, check_database, check_kill, check_plan, global_of, has_global,
-    may_see_table, of_account, on_column, operator_rights, require, require_global,
+    Asking, OperatorRights, RequestAccess, check_admin, check_alter_routine, check_database, check_execute, check_kill, check_plan, global_of, is_exempt_from_read_only, has_global,
+    may_see_table, of_account, on_column, on_table, operator_rights, require, require_global,
 };
 pub use grant::grants_text;
 pub use key::{AccountKey, quoted};
@@ -107,10 +109,12 @@ fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> R
         Statement::UninstallComponents(urns) => component::install(session, catalog, urns, false),
         Statement::Grant(grant) => match &grant.what {
             Grantable::Roles(roles) => role::grant(session, catalog, grant, roles),
+            Grantable::Proxy(proxied) => proxy::grant(session, catalog, grant, proxied),
             _ => grant::grant(session, catalog, grant),
         },
         Statement::Revoke(revoke) => match &revoke.what {
             Grantable::Roles(roles) => role::revoke(session, catalog, revoke, roles),
+            Grantable::Proxy(proxied) => proxy::revoke(session, catalog, revoke, proxied),
             _ => grant::revoke(session, catalog, revoke),
         },
         _ => Err(Error::unsupported("this statement about accounts")),

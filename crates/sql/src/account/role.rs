@@ -156,7 +156,7 @@ pub fn grant(
     roles: &[AccountName],
 ) -> Result<Vec<Change>> {
     if statement.as_user.is_some() {
-        return Err(Error::unsupported("GRANT ... AS"));
+        return Err(crate::ddl::errors::syntax("AS"));
     }
     let roles = keys(session, roles)?;
     check_administers(session, catalog, &roles)?;

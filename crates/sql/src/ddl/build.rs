@@ -60,6 +60,7 @@ pub fn build(mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<BuiltTab
         partition_columns,
         checks: draft.checks.into_iter().map(|check| check.constraint).collect(),
         foreign_keys: draft.foreign_keys,
+        past_rows: Vec::new(),
         options: draft.options,
     };
     Ok(BuiltTable { schema, column_origins, index_origins })
@@ -195,16 +196,17 @@ fn hidden_column() -> Column {
 }
 
 /// The columns that choose the partition: those of PARTITION BY KEY, else all whole columns of the primary key, in the key's
-/// order. Errors: 1488, 1503.
+/// order; of a key of prefixes alone, these. Errors: 1488, 1503.
 fn partition_columns(draft: &TableDraft, columns: &[Column], primary: &Index) -> Result<Vec<usize>> {
     let whole = |part: &&IndexColumn| part.prefix_length == 0;
-    let of_key: Vec<usize> = primary.columns.iter().filter(whole).map(|part| part.column).collect();
+    let mut of_key: Vec<usize> = primary.columns.iter().filter(whole).map(|part| part.column).collect();
     let Some(names) = draft.partition_by.as_ref().filter(|names| !names.is_empty()) else {
         if draft.partition_by.is_some() && columns.last().is_some_and(|column| column.hidden) {
             return Err(unknown_partition_column());
         }
         if of_key.is_empty() {
-            return Err(Error::unsupported("a PRIMARY KEY of column prefixes alone"));
+            // Rows whose prefixes are equal belong together, as they are duplicates.
+            of_key.extend(primary.columns.iter().map(|part| part.column));
         }
         return Ok(of_key);
     };
@@ -233,6 +235,8 @@ fn unknown_partition_column() -> Error {
 pub fn assign_new_ids(schema: &mut TableSchema, mut next_table_id: impl FnMut() -> TableId) {
     schema.id = next_table_id();
     schema.version = 1;
+    schema.indexes.retain(|index| !index.building);
+    schema.past_rows.clear();
     for (position, index) in schema.indexes.iter_mut().enumerate() {
         index.id = IndexId(position as u32);
         index.unique_table = (position > 0 && index.unique).then(&mut next_table_id);

@@ -96,7 +96,7 @@ pub fn check_names(
 }
 
 /// Constraints over a column that is dropped go with it if they read no other; nothing else that reads a column lets it be dropped or
-/// renamed. Errors: 3108, 3959.
+/// renamed. Errors: 3108, 3837, 3959.
 pub fn follow_columns(old: &TableSchema, rules: &RowRules, draft: &mut TableDraft) -> Result<()> {
     for (position, column) in old.columns.iter().enumerate().filter(|(_, column)| !column.hidden) {
         let present = draft.columns.iter().find(|draft| draft.origin == Some(position));
@@ -112,8 +112,15 @@ pub fn follow_columns(old: &TableSchema, rules: &RowRules, draft: &mut TableDraf
                 .find(is_it)
                 .is_some_and(|draft| draft.column.generated == old.columns[generated].generated)
         };
-        if rules.generated.iter().any(|(place, value)| value.columns_used().contains(&position) && remains(*place))
-        {
+        let mut dependent = rules.generated.iter().filter(|(_, value)| value.columns_used().contains(&position));
+        if let Some((place, _)) = dependent.find(|(place, _)| remains(*place)) {
+            if old.columns[*place].is_functional() {
+                let message = format!(
+                    "Column '{}' has a functional index dependency and cannot be dropped or renamed.",
+                    column.name
+                );
+                return Err(Error::new(ErrorCode::DependentByFunctionalIndex, message));
+            }
             let message = format!("Column '{}' has a generated column dependency.", column.name);
             return Err(Error::new(ErrorCode::DependentByGeneratedColumn, message));
         }

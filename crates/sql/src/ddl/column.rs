@@ -8,7 +8,7 @@ use shoal_types::{
 
 use super::column_type::{TypeContext, column_type};
 use super::draft::{DraftColumn, DraftContext, DraftKey, DraftKeyKind, DraftPart};
-use super::{errors, options};
+use super::{errors, functional, options};
 use crate::resolve::expression::literal_value;
 
 /// Characters of a column's comment.
@@ -64,8 +64,7 @@ pub fn draft_column(
     if definition.unique_key {
         keys.push(DraftKey::on_column(DraftKeyKind::Unique, name));
     }
-    // AUTO_INCREMENT is NOT NULL whatever is written.
-    let null_written = definition.nullable == Some(true) && !definition.auto_increment;
+    let null_written = definition.nullable == Some(true);
     Ok((DraftColumn { column, origin: None, null_written }, keys))
 }
 
@@ -205,6 +204,10 @@ fn number_of_bytes(bytes: &[u8], name: &str) -> Result<u64> {
 
 /// A key as written. Errors: 1235 for kinds that do not exist here.
 pub fn draft_key(definition: &KeyDefinition) -> Result<DraftKey> {
+    let is_functional = definition.parts.iter().any(|part| matches!(part.expr, KeyPartExpr::Expression(_)));
+    if is_functional {
+        functional::check_kind(definition.kind)?;
+    }
     let kind = match definition.kind {
         KeyKind::Primary => DraftKeyKind::Primary,
         KeyKind::Unique => DraftKeyKind::Unique,
@@ -228,17 +231,26 @@ pub fn draft_key(definition: &KeyDefinition) -> Result<DraftKey> {
     Ok(DraftKey {
         kind,
         name: if kind == DraftKeyKind::Primary { None } else { name },
-        parts: definition.parts.iter().map(draft_part).collect::<Result<_>>()?,
+        parts: definition.parts.iter().map(draft_part).collect(),
         method,
         invisible: definition.options.visible == Some(false),
+        building: false,
         comment,
         origin: None,
     })
 }
 
-fn draft_part(part: &ast::KeyPart) -> Result<DraftPart> {
-    let KeyPartExpr::Column { name, prefix_length } = &part.expr else {
-        return Err(Error::unsupported("functional key parts"));
-    };
-    Ok(DraftPart { column: name.value.clone(), prefix_length: *prefix_length, descending: part.descending })
+fn draft_part(part: &ast::KeyPart) -> DraftPart {
+    let descending = part.descending;
+    match &part.expr {
+        KeyPartExpr::Column { name, prefix_length } => {
+            DraftPart { column: name.value.clone(), expression: None, prefix_length: *prefix_length, descending }
+        }
+        KeyPartExpr::Expression(expression) => DraftPart {
+            column: String::new(),
+            expression: Some(expression.to_string()),
+            prefix_length: None,
+            descending,
+        },
+    }
 }

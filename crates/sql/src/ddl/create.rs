@@ -7,9 +7,9 @@ use shoal_parser::ast::{self, CreateTable, DuplicateHandling};
 use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning, WarningLevel};
 
 use super::build::{assign_new_ids, build};
-use super::draft::{DraftContext, TableDraft, check_object_name};
+use super::draft::{DraftContext, DraftKeyKind, TableDraft, check_object_name};
 use super::publish::{self, HiddenTable};
-use super::{checks, column, defaults, errors, foreign_keys, lock, options, select};
+use super::{checks, column, defaults, errors, foreign_keys, functional, generated_key, lock, options, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -41,6 +41,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
     let mut draft = draft_of(statement, &database, &name, &context, &mut notes)?;
     match &statement.query {
         None => {
+            declare_primary_key(session, &mut draft)?;
             let schema = finish(session, draft, &mut notes)?;
             super::add_notes(session, notes);
             publish_empty(session, statement, schema).await
@@ -48,6 +49,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
         Some(query) => {
             let query = plan_query(session, query)?;
             let targets = select::add_columns(&mut draft, &query.columns, &session.catalog())?;
+            declare_primary_key(session, &mut draft)?;
             let schema = finish(session, draft, &mut notes)?;
             super::add_notes(session, notes);
             let targets = select::targets(&schema, &targets)?;
@@ -108,8 +110,21 @@ pub fn draft_of(
     Ok(draft)
 }
 
+/// What sql_generate_invisible_primary_key and sql_require_primary_key ask for. Errors: 4108, 4109, 3750.
+fn declare_primary_key(session: &Session, draft: &mut TableDraft) -> Result<()> {
+    if session.variables.is_on("sql_generate_invisible_primary_key") {
+        generated_key::add(draft)?;
+    }
+    let is_declared = draft.keys.iter().any(|key| key.kind == DraftKeyKind::Primary);
+    if !is_declared && session.variables.is_on("sql_require_primary_key") {
+        return Err(errors::primary_key_required());
+    }
+    Ok(())
+}
+
 /// A new table's schema with its ids, its default expressions checked.
-fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+fn finish(session: &Session, mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+    functional::complete(session, &mut draft, None)?;
     let written = draft.checks.clone();
     let mut schema = build(draft, notes)?.schema;
     checks::check_names(&session.server.node.catalog(), &schema.database, None, &schema.checks)?;
@@ -211,7 +226,7 @@ pub fn like(source: &TableSchema, (database, name): (&str, &str), context: &Draf
 pub fn plan_query(session: &Session, query: &ast::Query) -> Result<QueryPlan> {
     let types = session.bound_types();
     let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), types.len(), Some(&types))?;
-    account::check_plan(session, &plan)?;
+    account::check_plan(&session.asking(), &plan)?;
     match plan.kind {
         PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => Ok(query),
         _ => Err(Error::unsupported("INTO in CREATE TABLE ... SELECT")),
@@ -288,7 +303,7 @@ pub async fn fill(
     };
     let settings = insert_settings(session);
     let parameters = session.bound.clone();
-    session.with_context(&parameters, true, async |ctx| insert(&plan, settings, ctx).await).await
+    session.with_context(&[], &parameters, true, async |ctx| insert(&plan, settings, ctx).await).await
 }
 
 /// What the statement tells of its rows.

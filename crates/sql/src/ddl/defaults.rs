@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use shoal_cluster::{Sequence, Table};
-use shoal_expr::BuildContext;
 use shoal_types::{ColumnDefault, Error, Result, TableSchema};
 
 use crate::dml::DefaultValue;
 use crate::dml::rules::RowRules;
 use crate::resolve::scope::ScopeTable;
-use crate::resolve::{ResolveEnvironment, Resolver};
+use crate::resolve::Resolver;
 use crate::session::Session;
-use crate::session::statistics::NodeStatistics;
 
 /// Checks the expressions of a new definition. Errors: what is wrong with them.
 pub fn check(session: &Session, schema: &TableSchema) -> Result<RowRules> {
@@ -27,28 +25,22 @@ pub fn check(session: &Session, schema: &TableSchema) -> Result<RowRules> {
 
 /// The defaults of all columns of a table, and its rules.
 pub fn resolve(session: &Session, table: &Arc<Table>) -> Result<(Vec<DefaultValue>, RowRules)> {
-    let catalog = session.server.node.catalog();
-    let variables = session.variable_reader();
-    let statistics = NodeStatistics::of(session);
-    let database = session.state.database.as_deref();
-    let environment = ResolveEnvironment {
-        catalog: &catalog,
-        database,
-        build: BuildContext { settings: session.variables.settings, database },
-        parameter_types: Some(&[]),
-        variables: &variables,
-        only_full_group_by: session.variables.only_full_group_by,
-        lock_reads: false,
-        statistics: &statistics,
-    };
-    let mut resolver = Resolver::new(&environment, 0);
-    resolver.open_block();
-    resolver.scope().add_table(ScopeTable::of_base(table, table.name()))?;
-    let rules = resolver.row_rules(table)?;
-    let defaults = resolver.defaults(table, &rules)?;
-    let block = resolver.close_block();
-    if !block.subqueries.is_empty() || !block.late_subqueries.is_empty() || !block.constants.is_empty() {
-        return Err(Error::unsupported("subqueries in DEFAULT"));
-    }
-    Ok((defaults, rules))
+    with_resolver(session, |resolver| {
+        resolver.open_block();
+        resolver.scope().add_table(ScopeTable::of_base(table, table.name()))?;
+        let rules = resolver.row_rules(table)?;
+        let defaults = resolver.defaults(table, &rules)?;
+        let block = resolver.close_block();
+        if !block.subqueries.is_empty() || !block.late_subqueries.is_empty() || !block.constants.is_empty() {
+            return Err(Error::unsupported("subqueries in DEFAULT"));
+        }
+        Ok((defaults, rules))
+    })
+}
+
+/// Resolves something of a definition as the session's statements are resolved.
+pub fn with_resolver<T>(session: &Session, resolve: impl FnOnce(&mut Resolver<'_>) -> Result<T>) -> Result<T> {
+    let planner = crate::session::StatementPlanner { lock_reads: false, ..session.planner() };
+    let around = planner.surroundings();
+    resolve(&mut Resolver::new(&planner.environment(&around, Some(&[]), None), 0))
 }

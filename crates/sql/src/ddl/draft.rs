@@ -96,6 +96,8 @@ pub struct DraftKey {
     pub parts: Vec<DraftPart>,
     pub method: Option<IndexMethod>,
     pub invisible: bool,
+    /// Another definition is making it.
+    pub building: bool,
     pub comment: String,
     /// Its position in the table that is altered; `None`: it is added.
     pub origin: Option<usize>,
@@ -103,21 +105,31 @@ pub struct DraftKey {
 
 #[derive(Clone, Debug)]
 pub struct DraftPart {
+    /// Empty while it is an expression whose column is not there yet.
     pub column: String,
+    /// A functional part: the expression's text, until `functional` has made it a column.
+    pub expression: Option<String>,
     pub prefix_length: Option<u64>,
     pub descending: bool,
+}
+
+impl DraftPart {
+    /// A whole column, ascending.
+    pub fn of_column(column: &str) -> DraftPart {
+        DraftPart { column: column.to_owned(), expression: None, prefix_length: None, descending: false }
+    }
 }
 
 impl DraftKey {
     /// A key over whole columns, as column attributes make them.
     pub fn on_column(kind: DraftKeyKind, column: &str) -> DraftKey {
-        let part = DraftPart { column: column.to_owned(), prefix_length: None, descending: false };
         DraftKey {
             kind,
             name: None,
-            parts: vec![part],
+            parts: vec![DraftPart::of_column(column)],
             method: None,
             invisible: false,
+            building: false,
             comment: String::new(),
             origin: None,
         }
@@ -144,7 +156,8 @@ impl TableDraft {
 
     /// The draft of a table as it is.
     pub fn of_schema(schema: &TableSchema) -> TableDraft {
-        let shown = schema.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
+        let kept = |column: &Column| !column.hidden || column.is_functional();
+        let shown = schema.columns.iter().enumerate().filter(|(_, column)| kept(column));
         let columns = shown.map(|(position, column)| DraftColumn {
             column: column.clone(),
             origin: Some(position),
@@ -162,6 +175,7 @@ impl TableDraft {
             parts: index.columns.iter().map(|part| part_of_schema(schema, part)).collect(),
             method: Some(index.method),
             invisible: index.invisible,
+            building: index.building,
             comment: index.comment.clone(),
             origin: Some(position),
         });
@@ -181,6 +195,11 @@ impl TableDraft {
             options: schema.options.clone(),
             partition_by: schema.options.partitioned_by_key.then(|| names().collect()),
         }
+    }
+
+    /// Columns that users know; those of functional key parts come behind them.
+    pub fn shown_columns(&self) -> usize {
+        self.columns.iter().take_while(|draft| !draft.column.hidden).count()
     }
 
     /// Position of a column by its present name.
@@ -243,6 +262,7 @@ const PARTITIONS_MAX: u64 = 8192;
 fn part_of_schema(schema: &TableSchema, part: &shoal_types::IndexColumn) -> DraftPart {
     DraftPart {
         column: schema.columns[part.column].name.clone(),
+        expression: None,
         prefix_length: (part.prefix_length > 0).then_some(u64::from(part.prefix_length)),
         descending: part.descending,
     }

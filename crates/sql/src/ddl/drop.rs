@@ -10,7 +10,7 @@ use shoal_types::{ErrorCode, Result, TableSchema, WarningLevel};
 use super::build::assign_new_ids;
 use super::draft::check_object_name;
 use super::forget::forgettable;
-use super::{errors, foreign_keys, lock, publish};
+use super::{errors, foreign_keys, lock, publish, trigger};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::no_such_table;
@@ -74,6 +74,7 @@ async fn drop_shared(session: &Session, statement: &ast::DropTable, names: &[Tab
                 match catalog.table(database, name) {
                     Some(table) if !locks.cover(table) => return Ok((Vec::new(), None)),
                     Some(table) => {
+                        changes.extend(trigger::dropped_with(catalog, table));
                         changes.push(Change::DropTable(table.id()));
                         tables.push(Arc::clone(table));
                     }
@@ -157,7 +158,13 @@ pub async fn rename(session: &mut Session, pairs: &[(ast::ObjectName, ast::Objec
             if !renamed.iter().all(|(table, _)| locks.cover(table)) {
                 return Ok((Vec::new(), false));
             }
-            Ok((renamed_schemas(catalog, &renamed).into_iter().map(Change::PutTable).collect(), true))
+            let mut changes = Vec::new();
+            for (table, to) in &renamed {
+                let from = (table.schema.database.as_str(), table.schema.name.as_str());
+                changes.extend(trigger::renamed_with(catalog, from, (&to.0, &to.1))?);
+            }
+            changes.extend(renamed_schemas(catalog, &renamed).into_iter().map(Change::PutTable));
+            Ok((changes, true))
         });
         if renamed.await? {
             return Ok(Affected::default());

@@ -59,3 +59,12 @@ pub fn syntax(near: &str) -> Error {
     );
     Error::new(ErrorCode::Parse, message)
 }
+
+/// 3750.
+pub fn primary_key_required() -> Error {
+    let message = "Unable to create or change a table without a primary key, when the system variable \
+                   'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid \
+                   this message. Note that tables without a primary key can cause performance problems in row-based \
+                   replication, so please consult your DBA before changing this setting.";
+    Error::new(ErrorCode::TableWithoutPk, message)
+}

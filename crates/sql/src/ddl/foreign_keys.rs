@@ -70,7 +70,7 @@ fn has_index(draft: &TableDraft, columns: &[String]) -> bool {
 }
 
 fn index_over(name: Option<String>, columns: &[String]) -> DraftKey {
-    let part = |column: &String| DraftPart { column: column.clone(), prefix_length: None, descending: false };
+    let part = |column: &String| DraftPart::of_column(column);
     DraftKey {
         name,
         parts: columns.iter().map(part).collect(),

@@ -27,6 +27,7 @@ const FORGETTABLE: &[(&str, Forget)] = &[
     ("hosts", |server| server.past_sessions.forget_owners()),
     ("objects_summary_global_by_type", |server| server.table_usage.clear()),
     ("prepared_statements_instances", forget_prepared),
+    ("events_stages_history", forget_stages),
     ("status_by_account", |server| server.past_sessions.forget_status()),
     ("status_by_host", |server| server.past_sessions.forget_status()),
     ("status_by_user", |server| server.past_sessions.forget_status()),
@@ -61,6 +62,12 @@ pub fn forgettable(database: &str, name: &str) -> Option<(&'static str, Forget)>
 fn forget_history(server: &Server) {
     for session in server.all_sessions() {
         session.activity.lock().unwrap_or_else(PoisonError::into_inner).statements.forget_history();
+    }
+}
+
+fn forget_stages(server: &Server) {
+    for session in server.all_sessions() {
+        session.activity.lock().unwrap_or_else(PoisonError::into_inner).stages.history.clear();
     }
 }
 

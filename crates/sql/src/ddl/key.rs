@@ -57,6 +57,7 @@ fn index(name: &str, columns: Vec<IndexColumn>, unique: bool, method: IndexMetho
         unique,
         method,
         invisible: false,
+        building: false,
         comment: String::new(),
         unique_table: None,
     }
@@ -145,6 +146,7 @@ fn build_key(draft: &TableDraft, key: &DraftKey, name: &str, notes: &mut Vec<War
     let method = method(draft, key, notes);
     let mut index = index(name, parts, key.kind != DraftKeyKind::Index, method);
     index.invisible = key.invisible;
+    index.building = key.building;
     index.comment = key.comment.clone();
     Ok(BuiltKey { index, origin: key.origin, nullable, primary })
 }

@@ -16,16 +16,21 @@ pub mod draft;
 mod drop;
 pub mod engine;
 pub mod errors;
+mod event;
 mod foreign_keys;
 mod forget;
+mod functional;
+pub mod generated_key;
 pub mod key;
 mod lock;
 pub mod options;
+mod program;
 pub mod publish;
 mod select;
 pub mod show_create;
 mod supported;
 mod temporary;
+mod trigger;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod view;
@@ -33,6 +38,7 @@ pub mod view;
 pub use supported::check_supported;
 pub use temporary::{concerns_temporary_alone, is_about_temporary};
 
+use shoal_cluster::ProgramKind;
 use shoal_parser::ast::{ObjectName, Statement};
 use shoal_types::{Collation, DateTime, Error, ErrorCode, Result, Warning};
 
@@ -54,6 +60,16 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::CreateView(view) => view::put(session, view, view::Put::Create).await,
         Statement::AlterView(view) => view::put(session, view, view::Put::Alter).await,
         Statement::DropView(drop) => view::drop(session, drop).await,
+        Statement::CreateProcedure(create) => program::create_routine(session, ProgramKind::Procedure, create).await,
+        Statement::CreateFunction(create) => program::create_routine(session, ProgramKind::Function, create).await,
+        Statement::AlterRoutine(alter) => program::alter_routine(session, alter).await,
+        Statement::DropProcedure(drop) => program::drop_routine(session, ProgramKind::Procedure, drop).await,
+        Statement::DropFunction(drop) => program::drop_routine(session, ProgramKind::Function, drop).await,
+        Statement::CreateTrigger(create) => trigger::create(session, create).await,
+        Statement::DropTrigger(drop) => trigger::drop(session, drop).await,
+        Statement::CreateEvent(create) => event::create(session, create).await,
+        Statement::AlterEvent(alter) => event::alter(session, alter).await,
+        Statement::DropEvent(drop) => event::drop(session, drop).await,
         Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
         Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
         Statement::TruncateTable(name) => match temporary::named(session, name) {

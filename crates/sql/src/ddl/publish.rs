@@ -8,13 +8,16 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_cluster::{BeingFilled, Catalog, Change, Node, Table, unique_table_schema};
-use shoal_types::{Error, ErrorCode, Result, TableId, TableSchema};
+use shoal_types::{Error, ErrorCode, Index, IndexId, Result, TableId, TableSchema};
 
 /// Definitions are checked and changed under this: what was checked still holds when the change is made.
 static DEFINITIONS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Hidden tables whose statement ended without naming or dropping them, and the node (by its address) that has them.
 static ABANDONED: Mutex<Vec<(usize, TableId)>> = Mutex::new(Vec::new());
+
+/// Indexes that were being built when their statement ended: whose they are.
+static ABANDONED_INDEXES: Mutex<Vec<(usize, TableId, Vec<IndexId>)>> = Mutex::new(Vec::new());
 
 /// Makes changes out of the dictionary as it is and carries them out. `plan` sees what no other definition can change until
 /// the changes are durable.
@@ -28,10 +31,41 @@ pub async fn change<T>(node: &Arc<Node>, plan: impl FnOnce(&Catalog) -> Result<(
             changes.push(Change::DropTable(id));
         }
     }
+    for (table, ids) in take_abandoned_indexes(node) {
+        // A table that changes anyway keeps them until the next definition.
+        let changes_anyway = |change: &Change| matches!(change, Change::PutTable(schema) if schema.id == table);
+        match changes.iter().any(changes_anyway) {
+            true => abandon_indexes(node, table, ids),
+            false => changes.extend(without_building(&catalog, table, |index| ids.contains(&index.id))),
+        }
+    }
     if !changes.is_empty() {
         node.change(changes).await?;
     }
     Ok(result)
+}
+
+/// The change that drops indexes that were being built, if they are there.
+pub fn without_building(catalog: &Catalog, table: TableId, is_dropped: impl Fn(&Index) -> bool) -> Vec<Change> {
+    let Some(present) = catalog.tables_by_id.get(&table) else { return Vec::new() };
+    let mut schema = present.schema.clone();
+    schema.indexes.retain(|index| !(index.building && is_dropped(index)));
+    if schema.indexes.len() == present.schema.indexes.len() {
+        return Vec::new();
+    }
+    schema.version += 1;
+    vec![Change::PutTable(schema)]
+}
+
+/// The next definition drops these.
+pub fn abandon_indexes(node: &Arc<Node>, table: TableId, ids: Vec<IndexId>) {
+    ABANDONED_INDEXES.lock().unwrap_or_else(PoisonError::into_inner).push((address(node), table, ids));
+}
+
+fn take_abandoned_indexes(node: &Arc<Node>) -> Vec<(TableId, Vec<IndexId>)> {
+    let mut abandoned = ABANDONED_INDEXES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mine = abandoned.extract_if(.., |(owner, ..)| *owner == address(node));
+    mine.map(|(_, table, ids)| (table, ids)).collect()
 }
 
 /// The changes that make a table with the hidden tables of its unique indexes.
@@ -148,6 +182,20 @@ pub async fn left_behind(node: &Arc<Node>) -> Vec<TableId> {
     // Asked later: whoever is filling one of these began before.
     match node.being_filled().await {
         Ok(filled) => hidden.into_iter().filter(|table| !filled.contains(table)).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Tables with indexes that no statement is building any more. None while a node does not say what it is building.
+pub async fn left_building(node: &Arc<Node>) -> Vec<TableId> {
+    let builds = |table: &&Arc<Table>| table.schema.indexes.iter().any(|index| index.building);
+    let building: Vec<TableId> =
+        node.catalog().tables_by_id.values().filter(builds).map(|table| table.id()).collect();
+    if building.is_empty() {
+        return building;
+    }
+    match node.being_filled().await {
+        Ok(filled) => building.into_iter().filter(|table| !filled.contains(table)).collect(),
         Err(_) => Vec::new(),
     }
 }

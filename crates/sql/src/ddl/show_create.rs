@@ -20,7 +20,7 @@ pub fn create_table_text(schema: &TableSchema) -> String {
     for column in schema.columns.iter().filter(|column| !column.hidden) {
         lines.push(column_line(column, schema.options.collation));
     }
-    for index in schema.indexes.iter().skip(usize::from(schema.has_hidden_key())) {
+    for index in schema.declared_indexes() {
         lines.push(index_line(schema, index));
     }
     lines.extend(schema.foreign_keys.iter().map(|key| constraint_text(key, &schema.database)));
@@ -122,7 +122,7 @@ fn in_utf8(text: &[u8], collation: Collation) -> Cow<'_, [u8]> {
     }
 }
 
-fn quoted(text: &[u8]) -> String {
+pub fn quoted(text: &[u8]) -> String {
     String::from_utf8_lossy(&quote_string(text)).into_owned()
 }
 
@@ -216,7 +216,11 @@ fn index_line(schema: &TableSchema, index: &Index) -> String {
         .columns
         .iter()
         .map(|part| {
-            let name = quote_identifier(&schema.columns[part.column].name);
+            let column = &schema.columns[part.column];
+            let name = match &column.generated {
+                Some((text, _)) if column.hidden => format!("({text})"),
+                _ => quote_identifier(&column.name),
+            };
             let prefix = if part.prefix_length > 0 { format!("({})", part.prefix_length) } else { String::new() };
             format!("{name}{prefix}{}", if part.descending { " DESC" } else { "" })
         })

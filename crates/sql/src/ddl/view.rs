@@ -62,7 +62,7 @@ fn described(session: &Session, definition: &ViewDefinition, (database, name): (
         let message = "View's SELECT contains a variable or parameter";
         return Err(Error::new(ErrorCode::ViewSelectVariable, message));
     }
-    account::check_plan(session, &plan)?;
+    account::check_plan(&session.asking(), &plan)?;
     if let Some(table) = plan.tables.iter().find(|table| table.is_temporary) {
         let message = format!("View's SELECT refers to a temporary table '{}'", table.name());
         return Err(Error::new(ErrorCode::ViewSelectTmptable, message));

@@ -12,8 +12,10 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 use super::foreign::{prepare_delete, prepare_update};
 use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
+use super::triggers::Event;
 use super::{
     Affected, BYTES_PER_BATCH, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_BATCH, ROWS_PER_CHECK, RowFinder,
+    triggered,
 };
 use crate::execute::consumer::Collect;
 use crate::execute::fetch::TableReader;
@@ -32,6 +34,11 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
     let finder = &plan.finder;
     let table = &finder.input.table;
     let mut affected = Affected::default();
+    if let Some(triggers) = plan.triggers.as_ref().filter(|triggers| triggers.has(Event::Delete)) {
+        triggered::delete(plan, triggers, &mut affected, ctx).await?;
+        finder.input.count(RowUse::Delete, affected.rows);
+        return Ok(affected);
+    }
     if let Some(keys) = plan.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
         delete_found(plan, keys, &mut affected, ctx).await?;
         finder.input.count(RowUse::Delete, affected.rows);
@@ -206,13 +213,22 @@ async fn change_target(
                 return Ok(());
             }
         }
+        let triggers = target.rules.triggers.as_ref();
+        if let Some(triggers) = triggers {
+            triggers.before(Event::Delete, Some(present), None, ctx).await?;
+        }
         ctx.transaction.delete_row(table, &old).await?;
         ctx.handlers.delete += 1;
         target.usage.add(Some(0), RowUse::Delete, 1);
         affected.rows += 1;
-        return Ok(());
+        return match triggers {
+            Some(triggers) => triggers.after(Event::Delete, Some(present), None, ctx).await,
+            None => Ok(()),
+        };
     }
-    let builder = RowBuilder::for_update(table, plan.ignore, &ctx.eval);
+    let mut builder = RowBuilder::for_update(table, plan.ignore, &ctx.eval);
+    let triggers = target.rules.triggers.as_ref().filter(|triggers| triggers.has(Event::Update));
+    builder.defers_null = triggers.is_some_and(|triggers| triggers.has_before(Event::Update));
     let mut values = present.to_vec();
     for &(column, position) in &target.assignments {
         let collation = plan.query.columns[position].sql_type.collation;
@@ -220,12 +236,17 @@ async fn change_target(
         values[column] = builder.convert(column, value, collation, affected.found, &mut ctx.eval)?;
     }
     target.rules.complete(&mut values, &builder, affected.found, &mut ctx.eval)?;
+    if let Some(triggers) = triggers {
+        triggers.before(Event::Update, Some(present), Some(&mut values), ctx).await?;
+        builder.settle_nulls(&mut values, &|_| true, &mut ctx.eval)?;
+        target.rules.complete(&mut values, &builder, affected.found, &mut ctx.eval)?;
+    }
     let mut new = Vec::new();
     builder.encode(&values, &ctx.eval, &mut new)?;
     if new == old {
         return Ok(());
     }
-    super::update::set_now(table, &target.on_update_now, &mut values, &ctx.eval);
+    super::row::set_now(table, &target.on_update_now, &mut values, &ctx.eval);
     target.rules.complete(&mut values, &builder, affected.found, &mut ctx.eval)?;
     if !target.rules.permit(&values[..], plan.ignore, &mut ctx.eval)? {
         return Ok(());
@@ -245,6 +266,9 @@ async fn change_target(
         Inserted::Done => {
             affected.rows += 1;
             target.usage.add(Some(0), RowUse::Update, 1);
+            if let Some(triggers) = triggers {
+                triggers.after(Event::Update, Some(present), Some(&values), ctx).await?;
+            }
         }
         Inserted::Duplicate { index, .. } => {
             let error = duplicate_entry(table, index, &new);

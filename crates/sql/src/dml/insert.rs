@@ -11,6 +11,7 @@ use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 use super::foreign::{prepare_delete, prepare_update, warn};
 use super::row::{RowBuilder, implicit_default};
 use super::rules::column_value;
+use super::triggers::{Event, ungenerated};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::{ExecContext, sleep_if_asked};
 use crate::table_usage::RowUse;
@@ -42,7 +43,8 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         InsertSource::Values(rows) => {
             for (done, row) in rows.iter().enumerate() {
                 run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
-                run.add_values(row, ctx)?;
+                let values = run.values_of(row, ctx)?;
+                run.add_after_triggers(values, ctx).await?;
                 sleep_if_asked(ctx).await?;
                 run.flush_if_full(ctx).await?;
             }
@@ -52,7 +54,7 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
             let found = ctx.run_collect(query, None).await?;
             for row in found.rows {
                 run.have_numbers(NUMBERS_PER_QUERY, ctx).await?;
-                run.add_row(row, &types, ctx)?;
+                run.add_row(row, &types, ctx).await?;
                 run.flush_if_full(ctx).await?;
             }
         }
@@ -90,6 +92,7 @@ impl<'p> Insertion<'p> {
             // Refused even outside strict mode.
             builder.null_is_default = plan.ignore;
         }
+        builder.defers_null = plan.rules.triggers.as_ref().is_some_and(|one| one.has_before(Event::Insert));
         Insertion {
             plan,
             builder,
@@ -144,7 +147,8 @@ impl<'p> Insertion<'p> {
         self.builder.convert(column, value, sql_type.collation, self.row_number, &mut ctx.eval)
     }
 
-    fn add_values(&mut self, row: &[Option<Expr>], ctx: &mut ExecContext<'_>) -> Result<()> {
+    /// A row of VALUES.
+    fn values_of(&mut self, row: &[Option<Expr>], ctx: &mut ExecContext<'_>) -> Result<Vec<Value>> {
         self.row_number += 1;
         let mut values = self.defaults(ctx)?;
         for (&column, expression) in self.plan.targets.iter().zip(row) {
@@ -162,7 +166,32 @@ impl<'p> Insertion<'p> {
                     column_value(*column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?;
             }
         }
+        Ok(values)
+    }
+
+    /// Adds a row, as BEFORE INSERT triggers leave it.
+    async fn add_after_triggers(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
+        if self.builder.defers_null {
+            self.run_before_insert(&mut values, ctx).await?;
+        }
         self.add(values, ctx)
+    }
+
+    async fn run_before_insert(&mut self, values: &mut Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
+        let plan = self.plan;
+        let Some(triggers) = &plan.rules.triggers else { return Ok(()) };
+        plan.rules.complete(values, &self.builder, self.row_number, &mut ctx.eval)?;
+        let number = plan.table.schema.auto_increment_column().filter(|&column| values[column].is_null());
+        if let Some(column) = number {
+            values[column] = ungenerated(&plan.table.schema.columns[column].sql_type);
+        }
+        let shown = number.map(|column| values[column].clone());
+        triggers.before(Event::Insert, None, Some(values), ctx).await?;
+        if let Some(column) = number.filter(|&column| shown.as_ref() == Some(&values[column])) {
+            values[column] = Value::Null;
+        }
+        let given = |column: usize| plan.targets.contains(&column);
+        self.builder.settle_nulls(values, &given, &mut ctx.eval)
     }
 
     fn default_of(&mut self, column: usize, ctx: &mut ExecContext<'_>) -> Result<Value> {
@@ -174,7 +203,7 @@ impl<'p> Insertion<'p> {
     }
 
     /// Adds a row of source values, one a target column.
-    pub fn add_row(
+    pub async fn add_row(
         &mut self,
         mut row: Vec<Value>,
         collations: &[Collation],
@@ -195,7 +224,7 @@ impl<'p> Insertion<'p> {
                     column_value(*column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?;
             }
         }
-        self.add(values, ctx)
+        self.add_after_triggers(values, ctx).await
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
@@ -236,8 +265,12 @@ impl<'p> Insertion<'p> {
         if self.rows.len().is_multiple_of(ROWS_PER_CHECK) {
             ctx.check_between_batches().await?;
         }
-        // Whether a row is kept decides whether those after it have a parent.
         let plan = self.plan;
+        // A trigger sees the rows before its own.
+        if plan.rules.triggers.is_some() {
+            return self.flush(ctx).await;
+        }
+        // Whether a row is kept decides whether those after it have a parent.
         let in_turn = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
         if in_turn && plan.rules.foreign.as_ref().is_some_and(|keys| keys.refers_to_itself(&plan.table)) {
             return self.flush(ctx).await;
@@ -285,6 +318,7 @@ impl<'p> Insertion<'p> {
                     Inserted::Done => {
                         self.affected.rows += 1;
                         inserted += 1;
+                        self.after_insert(&rows[position], ctx).await?;
                     }
                     Inserted::Duplicate { index, primary_key } => {
                         let source = sources.get_mut(position).map(std::mem::take).unwrap_or_default();
@@ -296,6 +330,12 @@ impl<'p> Insertion<'p> {
         plan.usage.add(None, RowUse::Insert, inserted);
         self.affected.found = self.row_number;
         Ok(())
+    }
+
+    async fn after_insert(&self, row: &[u8], ctx: &mut ExecContext<'_>) -> Result<()> {
+        let Some(triggers) = &self.plan.rules.triggers else { return Ok(()) };
+        let values = self.plan.table.layout.row(row).values(ctx.eval.zone);
+        triggers.after(Event::Insert, None, Some(&values), ctx).await
     }
 
     /// Those of rows that were no duplicates.
@@ -379,7 +419,8 @@ impl<'p> Insertion<'p> {
         loop {
             if let Some(existing) = locked_row(table, &in_the_way, ctx).await? {
                 let several_keys = table.schema.indexes.iter().filter(|index| index.unique).count() > 1;
-                if existing == row && !several_keys {
+                let is_same = *table.layout.row(&existing).current_bytes() == *row;
+                if is_same && !several_keys && self.plan.rules.triggers.is_none() {
                     // MySQL updates in place what meets a duplicate in its last unique key; no change counts once.
                     self.affected.rows += 1;
                     return Ok(());
@@ -388,7 +429,15 @@ impl<'p> Insertion<'p> {
                     let rows = std::slice::from_ref(&existing);
                     prepare_delete(keys, table, rows, (false, &mut Gone::default()), ctx).await?;
                 }
+                let triggers = self.plan.rules.triggers.as_ref();
+                let old = triggers.map(|_| table.layout.row(&existing).values(ctx.eval.zone));
+                if let (Some(triggers), Some(old)) = (triggers, &old) {
+                    triggers.before(Event::Delete, Some(old), None, ctx).await?;
+                }
                 ctx.transaction.delete_row(table, &existing).await?;
+                if let (Some(triggers), Some(old)) = (triggers, &old) {
+                    triggers.after(Event::Delete, Some(old), None, ctx).await?;
+                }
                 ctx.handlers.delete += 1;
                 self.plan.usage.add(Some(0), RowUse::Delete, 1);
                 self.affected.duplicates += 1;
@@ -400,7 +449,7 @@ impl<'p> Insertion<'p> {
                 _ => {
                     self.affected.rows += 1;
                     self.plan.usage.add(None, RowUse::Insert, 1);
-                    return Ok(());
+                    return self.after_insert(row, ctx).await;
                 }
             }
         }
@@ -432,6 +481,13 @@ impl<'p> Insertion<'p> {
         }
         values.truncate(columns);
         self.plan.rules.complete(&mut values, &builder, self.row_number, &mut ctx.eval)?;
+        let triggers = self.plan.rules.triggers.as_ref().filter(|triggers| triggers.has(Event::Update));
+        let old = triggers.map(|_| table.layout.row(&existing).values(ctx.eval.zone));
+        if let (Some(triggers), Some(old)) = (triggers, &old) {
+            triggers.before(Event::Update, Some(old), Some(&mut values), ctx).await?;
+            builder.settle_nulls(&mut values, &|_| true, &mut ctx.eval)?;
+            self.plan.rules.complete(&mut values, &builder, self.row_number, &mut ctx.eval)?;
+        }
         let mut changed = Vec::with_capacity(existing.len());
         self.builder.encode(&values, &ctx.eval, &mut changed)?;
         if let Some(column) = table.schema.auto_increment_column() {
@@ -446,7 +502,7 @@ impl<'p> Insertion<'p> {
             return Ok(());
         }
         let assigned: Vec<usize> = self.plan.on_duplicate.iter().map(|(column, _)| *column).collect();
-        super::update::touch_update_columns(&table, &assigned, &mut values, &ctx.eval);
+        super::row::touch_update_columns(&table, &assigned, &mut values, &ctx.eval);
         self.plan.rules.complete(&mut values, &builder, self.row_number, &mut ctx.eval)?;
         if !self.plan.rules.permit(&values[..], self.plan.ignore, &mut ctx.eval)? {
             return Ok(());
@@ -467,7 +523,12 @@ impl<'p> Insertion<'p> {
             Inserted::Done => {
                 self.affected.rows += 2;
                 self.plan.usage.add(Some(0), RowUse::Update, 1);
-                Ok(())
+                match (triggers, &old) {
+                    (Some(triggers), Some(old)) => {
+                        triggers.after(Event::Update, Some(old), Some(&values), ctx).await
+                    }
+                    _ => Ok(()),
+                }
             }
             Inserted::Duplicate { index, .. } => {
                 let error = duplicate_entry(&table, index, &changed);

@@ -53,7 +53,7 @@ pub async fn run<S: ResultSink>(session: &mut Session, statement: &LoadData, sin
     declare_variables(session, statement, collation);
     let insert = insert_of(statement, &file_columns);
     let plan = session.make_plan(&ast::Statement::Insert(Box::new(insert)), 0, Some(&[]))?;
-    crate::account::check_plan(session, &plan)?;
+    crate::account::check_plan(&session.asking(), &plan)?;
     let PlanKind::Insert(plan) = &plan.kind else { return Err(Error::unsupported("LOAD DATA into this table")) };
     let load = Load::new(statement, plan, collation, session.variables.settings.sql_mode.strict);
     let mut source = match statement.local {
@@ -347,7 +347,7 @@ async fn transfer<S: ResultSink>(
 ) -> Result<Affected> {
     source.begin(path).await?;
     session
-        .with_context(&[], true, async |ctx| {
+        .with_context(&[], &[], true, async |ctx| {
             ctx.eval.ignore_errors = load.plan.ignore;
             let builder = RowBuilder::new(&load.plan.table, load.plan.ignore, settings.auto_increment, &ctx.eval);
             let mut insertion = Insertion::new(load.plan, settings, ctx);
@@ -363,7 +363,7 @@ async fn transfer<S: ResultSink>(
                     number += 1;
                     let (values, collations) = load.row(fields, number, &builder, ctx)?;
                     insertion.have_numbers(NUMBERS_PER_QUERY, ctx).await?;
-                    insertion.add_row(values, &collations, ctx)?;
+                    insertion.add_row(values, &collations, ctx).await?;
                     insertion.flush_if_full(ctx).await?;
                 }
                 if ended {

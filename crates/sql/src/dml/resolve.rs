@@ -10,7 +10,8 @@ use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::rules::{Check, RowRules, refuse_value};
-use super::update::on_update_columns;
+use super::row::on_update_columns;
+use super::update::is_changed_as_found;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
 use crate::plan::{AccessPath, SortKey, TableInput};
@@ -82,6 +83,7 @@ impl Resolver<'_> {
         }
         let target = self.writable(&statement.table, &statement.table.name.value, "INSERT")?;
         self.open_block();
+        self.block().calls_once = true;
         let targets = insert_targets(&target, statement.columns.as_deref())?;
         Ok((target, targets))
     }
@@ -178,7 +180,7 @@ impl Resolver<'_> {
         let reads = |position: usize| rules.reading_defaults.iter().any(|(column, _)| *column == position);
         let mut defaults = Vec::with_capacity(table.schema.columns.len());
         for (position, column) in table.schema.columns.iter().enumerate() {
-            defaults.push(if column.auto_increment || column.hidden {
+            defaults.push(if column.auto_increment || (column.hidden && !column.is_functional()) {
                 DefaultValue::AutoIncrement
             } else if column.generated.is_some() || reads(position) {
                 DefaultValue::Later
@@ -314,14 +316,19 @@ impl Resolver<'_> {
         let changed: Vec<usize> =
             assigned.iter().copied().chain(rules.generated.iter().map(|(column, _)| *column)).collect();
         rules.foreign = rules.foreign.take().filter(|keys| keys.concern(&table, &changed));
-        Ok(Some(UpdatePlan {
+        let mut plan = UpdatePlan {
             moves_rows: assigned.iter().chain(rules.generated.iter().map(|(column, _)| column)).any(in_key),
             rules,
             on_update_now: on_update_columns(&table, &assigned),
             finder,
             assignments,
             ignore: statement.ignore,
-        }))
+        };
+        if plan.finder.order.is_empty() && !is_changed_as_found(&plan) {
+            // Which row meets a duplicate, and what variables count, depends on what was changed before.
+            plan.finder.input.access.keep_order(&table, true);
+        }
+        Ok(Some(plan))
     }
 
     /// The rows that a single-table statement works on. `None`: a condition holds a subquery that depends on the row.
@@ -334,12 +341,15 @@ impl Resolver<'_> {
         limit: Option<&ast::Limit>,
     ) -> Result<Option<RowFinder>> {
         self.block().clause = Clause::Where;
-        let selection = selection.map(|selection| self.expression(selection)).transpose()?;
+        let mut selection = selection.map(|selection| self.expression(selection)).transpose()?;
+        let indexed = self.indexed_expressions();
+        selection.iter_mut().for_each(|selection| self.use_indexed(&indexed, selection));
         self.block().clause = Clause::OrderBy;
         let mut order = Vec::new();
         let mut order_expressions = Vec::new();
         for item in order_by {
-            let expression = self.expression(&item.expr)?;
+            let mut expression = self.expression(&item.expr)?;
+            self.use_indexed(&indexed, &mut expression);
             order.push(SortKey {
                 position: order_expressions.len(),
                 descending: item.descending,
@@ -371,8 +381,11 @@ impl Resolver<'_> {
             rows: self.environment.statistics.row_count(table),
             wanted_order: wanted_order.as_deref().unwrap_or(&[]),
             has_limit: limit.is_some(),
+            uses_invisible: self.environment.uses_invisible_indexes,
         };
-        let access: AccessPath = choose(&request);
+        let mut access: AccessPath = choose(&request);
+        // Which rows a LIMIT takes can be seen.
+        access.keep_order(table, order.is_empty() && limit.is_some());
         if access.ordered {
             order.clear();
             order_expressions.clear();
@@ -413,7 +426,8 @@ impl Resolver<'_> {
                 finder.constants = state.constants;
                 let foreign =
                     ForeignKeys::of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
-                return Ok(PlanKind::Delete(DeletePlan { finder, foreign, ignore: statement.ignore }));
+                let triggers = self.triggers(&table);
+                return Ok(PlanKind::Delete(DeletePlan { finder, foreign, triggers, ignore: statement.ignore }));
             }
         }
         self.delete_multi(statement).map(PlanKind::Multi)

@@ -3,7 +3,9 @@
 
 use shoal_cluster::Table;
 use shoal_expr::EvalContext;
-use shoal_txn::new_row::{AutoIncrementSettings, Numbering, given_number, no_default, null_refused};
+use shoal_txn::new_row::{
+    AutoIncrementSettings, Numbering, duplicate_entry, given_number, no_default, null_refused,
+};
 use shoal_types::{
     BaseType, Collation, ErrorCode, Result, SqlType, StoreOptions, StoreTarget, TemporalContext, Value,
     WarningLevel, store_value,
@@ -18,6 +20,8 @@ pub struct RowBuilder<'t> {
     generates: bool,
     /// A NULL that may not be becomes the type's implicit default, with a warning.
     pub null_is_default: bool,
+    /// A trigger may yet put something in the place of a NULL.
+    pub defers_null: bool,
     /// AUTO_INCREMENT and hidden keys.
     pub numbering: Numbering<'t>,
 }
@@ -42,6 +46,7 @@ impl<'t> RowBuilder<'t> {
             strict: mode.strict && !ignore,
             generates: true,
             null_is_default: ignore || !mode.strict,
+            defers_null: false,
             numbering: Numbering::new(table, settings),
         }
     }
@@ -113,9 +118,40 @@ impl<'t> RowBuilder<'t> {
 
     fn null(&self, column: usize, eval: &mut EvalContext<'_>) -> Result<Value> {
         let definition = &self.table.schema.columns[column];
-        if definition.nullable || (definition.auto_increment && self.generates) {
+        if definition.nullable || (definition.auto_increment && self.generates) || self.defers_null {
             return Ok(Value::Null);
         }
+        self.null_of(definition, eval)
+    }
+
+    /// After triggers: no NULL that may not be is left. `given`: the columns that the statement has named.
+    pub fn settle_nulls(
+        &mut self,
+        values: &mut [Value],
+        given: &dyn Fn(usize) -> bool,
+        eval: &mut EvalContext<'_>,
+    ) -> Result<()> {
+        let table = self.table;
+        for (column, definition) in table.schema.columns.iter().enumerate() {
+            let may_be = definition.nullable
+                || definition.hidden
+                || definition.generated.is_some()
+                || (definition.auto_increment && self.generates);
+            if may_be || !values[column].is_null() {
+                continue;
+            }
+            self.defers_null = false;
+            let settled = match given(column) {
+                true => self.null_of(definition, eval),
+                false => self.missing(column, eval),
+            };
+            self.defers_null = true;
+            values[column] = settled?;
+        }
+        Ok(())
+    }
+
+    fn null_of(&self, definition: &shoal_types::Column, eval: &mut EvalContext<'_>) -> Result<Value> {
         let error = null_refused(definition);
         if self.null_is_default {
             eval.warnings.push(WarningLevel::Warning, ErrorCode::BadNull, || error.message().to_owned());
@@ -127,6 +163,9 @@ impl<'t> RowBuilder<'t> {
     /// What a NOT NULL column without a default gets. Errors: 1364 in strict mode.
     pub fn missing(&self, column: usize, eval: &mut EvalContext<'_>) -> Result<Value> {
         let definition = &self.table.schema.columns[column];
+        if self.defers_null {
+            return Ok(Value::Null);
+        }
         if definition.sql_type.base == BaseType::Enum {
             // The first member is an ENUM's default.
             return Ok(implicit_default(&definition.sql_type));
@@ -142,6 +181,22 @@ impl<'t> RowBuilder<'t> {
     pub fn encode(&self, values: &[Value], eval: &EvalContext<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.table.layout.encode(values, eval.zone, out)
     }
+}
+
+/// A row that another stands in the way of: an error, or with IGNORE a warning.
+pub fn refuse_duplicate(
+    table: &Table,
+    index: usize,
+    row: &[u8],
+    ignore: bool,
+    eval: &mut EvalContext<'_>,
+) -> Result<()> {
+    let error = duplicate_entry(table, index, row);
+    if !ignore {
+        return Err(error);
+    }
+    eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
+    Ok(())
 }
 
 /// Zero, the empty string, the zero date, the first ENUM member.
@@ -172,4 +227,29 @@ pub fn implicit_default(sql_type: &SqlType) -> Value {
         BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Geometry => Value::Str(Vec::new()),
         BaseType::Null => Value::Null,
     }
+}
+
+/// What ON UPDATE CURRENT_TIMESTAMP gives a column.
+pub fn now_for(table: &Table, column: usize, eval: &EvalContext<'_>) -> Value {
+    Value::DateTime(eval.now(table.schema.columns[column].sql_type.decimals))
+}
+
+/// Sets ON UPDATE CURRENT_TIMESTAMP columns.
+pub fn set_now(table: &Table, columns: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
+    for &column in columns {
+        values[column] = now_for(table, column, eval);
+    }
+}
+
+/// The same for the columns of a table that `assigned` leaves out.
+pub fn touch_update_columns(table: &Table, assigned: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
+    let columns = on_update_columns(table, assigned);
+    set_now(table, &columns, values, eval);
+}
+
+pub fn on_update_columns(table: &Table, assigned: &[usize]) -> Vec<usize> {
+    let schema = &table.schema;
+    (0..schema.columns.len())
+        .filter(|column| schema.columns[*column].on_update_now && !assigned.contains(column))
+        .collect()
 }

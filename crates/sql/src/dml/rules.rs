@@ -3,11 +3,14 @@
 //! Plans that write carry the rules of their table, resolved once; rows meet them when all of their columns have values. The values of
 //! VIRTUAL columns are kept in rows like those of STORED ones, so that reading them and their indexes costs nothing more.
 
+use std::sync::Arc;
+
 use shoal_expr::{EvalContext, Expr, RowSource};
 use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{Error, ErrorCode, Result, TableSchema, Value, WarningLevel};
 
 use super::row::RowBuilder;
+use super::triggers::TableTriggers;
 
 /// The rules of one table. Expressions are over its columns.
 #[derive(Debug, Default)]
@@ -20,6 +23,8 @@ pub struct RowRules {
     pub reading_defaults: Vec<(usize, Expr)>,
     /// Foreign keys that writing the table can concern.
     pub foreign: Option<ForeignKeys>,
+    /// What else is done when rows are written.
+    pub triggers: Option<Arc<TableTriggers>>,
 }
 
 #[derive(Debug)]

@@ -1,20 +1,18 @@
 //! UPDATE.
 
-use std::sync::Arc;
 
-use shoal_cluster::Table;
 use shoal_expr::{EvalContext, RowSource};
 use shoal_txn::foreign_keys::ForeignKeys;
-use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
-use shoal_types::{Error, ErrorCode, Index, Result, TimeZone, Value, WarningLevel};
+use shoal_types::{Error, Index, Result, TimeZone, Value};
 
 use super::foreign::prepare_update;
-use super::row::RowBuilder;
+use super::row::{RowBuilder, now_for, refuse_duplicate};
 use super::rows::{found_bytes, matching_rows};
 use super::rules::column_value;
-use super::{Affected, BYTES_PER_BATCH, ROWS_PER_BATCH, ROWS_PER_CHECK, UpdatePlan};
+use super::triggers::Event;
+use super::{Affected, BYTES_PER_BATCH, ROWS_PER_BATCH, ROWS_PER_CHECK, UpdatePlan, triggered};
 use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::{ExecContext, sleep_if_asked};
@@ -28,6 +26,10 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
     let table = &plan.finder.input.table;
     if plan.assignments.iter().any(|(column, _)| table.schema.columns[*column].auto_increment) {
         ctx.transaction.note_sequence(table);
+    }
+    if let Some(triggers) = plan.rules.triggers.as_ref().filter(|triggers| triggers.has(Event::Update)) {
+        triggered::update(plan, triggers, &mut affected, ctx).await?;
+        return Ok(finished(plan, affected, found_rows, ctx));
     }
     let foreign = plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys);
     if let Some(keys) = foreign {
@@ -71,7 +73,7 @@ fn finished(plan: &UpdatePlan, mut affected: Affected, found_rows: bool, ctx: &E
 }
 
 /// What is changed early in the statement makes no difference to what it finds later, nor to what it may do with that.
-fn is_changed_as_found(plan: &UpdatePlan) -> bool {
+pub fn is_changed_as_found(plan: &UpdatePlan) -> bool {
     let finder = &plan.finder;
     let schema = &finder.input.table.schema;
     let generated = || plan.rules.generated.iter().map(|(column, _)| column);
@@ -166,7 +168,7 @@ async fn update_found(
                 Inserted::Duplicate { index, .. } => {
                     // With IGNORE its children stay as they are, too.
                     ctx.transaction.rollback_to(&start);
-                    duplicate(plan, index, new, ctx)?;
+                    refuse_duplicate(table, index, new, plan.ignore, &mut ctx.eval)?;
                 }
             }
         }
@@ -215,7 +217,7 @@ async fn update_by_key(
         }
         Some((Inserted::Duplicate { index, .. }, RowChange::Changed(bytes))) => {
             affected.found += 1;
-            duplicate(plan, index, &bytes, ctx)?;
+            refuse_duplicate(table, index, &bytes, plan.ignore, &mut ctx.eval)?;
         }
     }
     Ok(())
@@ -237,17 +239,8 @@ async fn update_row(
             affected.rows += 1;
             Ok(())
         }
-        Inserted::Duplicate { index, .. } => duplicate(plan, index, &new, ctx),
+        Inserted::Duplicate { index, .. } => refuse_duplicate(table, index, &new, plan.ignore, &mut ctx.eval),
     }
-}
-
-fn duplicate(plan: &UpdatePlan, index: usize, row: &[u8], ctx: &mut ExecContext<'_>) -> Result<()> {
-    let error = duplicate_entry(&plan.finder.input.table, index, row);
-    if !plan.ignore {
-        return Err(error);
-    }
-    ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
-    Ok(())
 }
 
 /// A stored row with some columns changed, as later assignments see it.
@@ -308,7 +301,7 @@ fn changed_row(
     generate(plan, row, &mut changes, &builder, row_number, eval)?;
     let mut bytes = Vec::with_capacity(row.bytes().len() + 16);
     table.layout.encode_changed(row, &changes, eval.zone, &mut bytes)?;
-    if bytes == row.bytes() {
+    if bytes == *row.current_bytes() {
         return Ok(None);
     }
     if !plan.on_update_now.is_empty() {
@@ -344,28 +337,4 @@ fn set(changes: &mut Vec<(usize, Value)>, column: usize, value: Value) {
         Some(change) => change.1 = value,
         None => changes.push((column, value)),
     }
-}
-
-fn now_for(table: &Table, column: usize, eval: &EvalContext<'_>) -> Value {
-    Value::DateTime(eval.now(table.schema.columns[column].sql_type.decimals))
-}
-
-/// Sets ON UPDATE CURRENT_TIMESTAMP columns.
-pub fn set_now(table: &Table, columns: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
-    for &column in columns {
-        values[column] = now_for(table, column, eval);
-    }
-}
-
-/// The same for the columns of a table that `assigned` leaves out.
-pub fn touch_update_columns(table: &Arc<Table>, assigned: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
-    let columns = on_update_columns(table, assigned);
-    set_now(table, &columns, values, eval);
-}
-
-pub fn on_update_columns(table: &Table, assigned: &[usize]) -> Vec<usize> {
-    let schema = &table.schema;
-    (0..schema.columns.len())
-        .filter(|column| schema.columns[*column].on_update_now && !assigned.contains(column))
-        .collect()
 }

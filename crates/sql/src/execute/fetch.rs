@@ -1,10 +1,10 @@
 //! Reading the rows of one input into batches.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use shoal_expr::{EvalContext, Expr, RowSource, Warnings};
-use shoal_txn::{ReadMode, ScanRequest, TableScan, Visit};
+use shoal_txn::{KeyRange, ReadMode, ScanRequest, TableScan, Transaction, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Result, TimeZone, Value};
 
@@ -75,6 +75,11 @@ fn is_likely(filter: &Expr, row: RowRef<'_>, eval: &mut EvalContext<'_>) -> bool
     !matches!(passes, Ok(Some(false) | None))
 }
 
+/// One behind the other in the index.
+fn are_in_order(ranges: &[KeyRange]) -> bool {
+    ranges.windows(2).all(|pair| !pair[0].end.is_empty() && pair[0].end <= pair[1].start)
+}
+
 impl TableReader {
     /// Evaluates the access path and starts reading. `row_limit`: more rows of those that the visitor of `next` takes are not wanted
     /// at a time, so a locking read locks none behind them.
@@ -93,6 +98,9 @@ impl TableReader {
         match found {
             Lookup::Keys(mut keys) => {
                 ctx.handlers.read_key += keys.len() as u64;
+                if input.access.in_key_order {
+                    keys.sort_unstable();
+                }
                 if input.access.descending && input.access.index == 0 {
                     keys.reverse();
                 }
@@ -109,9 +117,9 @@ impl TableReader {
                 let scan = ctx.transaction.scan(ScanRequest {
                     table: Arc::clone(&input.table),
                     index: input.access.index,
-                    ranges,
                     descending: input.access.descending,
-                    ordered: input.access.ordered,
+                    ordered: input.access.ordered || input.access.in_key_order && are_in_order(&ranges),
+                    ranges,
                     partition_key,
                     mode: input.read_mode(),
                     row_limit,
@@ -138,19 +146,38 @@ impl TableReader {
             TableReader::Scan(scan) => {
                 let eval = RefCell::new(eval);
                 let probed = filter.filter(|filter| !filter.needs_session());
-                let mut probe =
-                    |row: RowRef<'_>| probed.is_none_or(|filter| is_likely(filter, row, &mut eval.borrow_mut()));
+                // Rows that are copied before they are shown pass the filter where they lie.
+                let is_filtered_ahead = probed.is_some() && scan.probes_ahead();
+                let (refused, failure) = (Cell::new(0), Cell::new(None));
+                let mut probe = |row: RowRef<'_>| {
+                    let Some(filter) = probed else { return true };
+                    let eval = &mut eval.borrow_mut();
+                    if !is_filtered_ahead {
+                        return is_likely(filter, row, eval);
+                    }
+                    let passes = filter.eval_bool(&row, eval).unwrap_or_else(|error| {
+                        failure.set(Some(error));
+                        None
+                    });
+                    refused.set(refused.get() + u64::from(passes != Some(true)));
+                    passes == Some(true)
+                };
                 let mut see = |row: RowRef<'_>| {
                     let eval = &mut eval.borrow_mut();
                     rows += 1;
-                    if let Some(filter) = filter
+                    if let Some(filter) = filter.filter(|_| !is_filtered_ahead)
                         && filter.eval_bool(&row, eval)? != Some(true)
                     {
                         return Ok(Visit::Skip);
                     }
                     visit(row, eval)
                 };
-                scan.next_probing(transaction, &mut probe, &mut see).await?
+                let more = scan.next_probing(transaction, &mut probe, &mut see).await?;
+                if let Some(error) = failure.take() {
+                    return Err(error);
+                }
+                rows += refused.get();
+                more
             }
             TableReader::Keys(keys, per_batch) => {
                 let mut wanted: Vec<Vec<u8>> = keys.drain(..keys.len().min(*per_batch)).collect();
@@ -181,13 +208,21 @@ impl TableReader {
                     stopped = matches!(visit(row, eval)?, Visit::Stop | Visit::TakeAndStop);
                     Ok(())
                 };
-                transaction.get_many(&input.table, primary, input.read_mode(), &mut see).await?;
+                if input.access.in_key_order && primary.len() > 1 {
+                    let found = get_in_order(transaction, input, primary).await?;
+                    for (position, row) in &found.rows {
+                        see(*position, input.table.layout.row(row))?;
+                    }
+                    postponed = found.postponed;
+                } else {
+                    transaction.get_many(&input.table, primary, input.read_mode(), &mut see).await?;
+                }
                 if !postponed.is_empty() {
                     keys_read -= postponed.len() as u64;
                     let again: Vec<_> =
                         postponed.iter().map(|&place| std::mem::take(&mut wanted[place])).collect();
                     keys.splice(..0, again);
-                    *per_batch = KEYS_OF_LARGE_ROWS;
+                    *per_batch = if input.access.in_key_order { 1 } else { KEYS_OF_LARGE_ROWS };
                 }
                 !stopped && !keys.is_empty()
             }
@@ -204,6 +239,35 @@ impl TableReader {
         super::sleep_if_asked(ctx).await?;
         Ok(more)
     }
+}
+
+/// Copies of rows in the order of the keys that were asked for, and the keys, by their positions, for which there was no room.
+struct InOrder {
+    rows: Vec<(usize, Vec<u8>)>,
+    postponed: Vec<usize>,
+}
+
+/// Reads rows by primary keys, which come partition by partition, into the keys' order.
+async fn get_in_order(transaction: &mut Transaction, input: &TableInput, keys: &[Vec<u8>]) -> Result<InOrder> {
+    let mut found = InOrder { rows: Vec::with_capacity(keys.len()), postponed: Vec::new() };
+    let mut bytes = 0;
+    let mut keep = |position: usize, row: RowRef<'_>| {
+        match bytes < BYTES_PER_BATCH {
+            true => found.rows.push((position, row.bytes().to_vec())),
+            false => found.postponed.push(position),
+        }
+        bytes += row.bytes().len();
+        Ok(())
+    };
+    transaction.get_many(&input.table, keys, input.read_mode(), &mut keep).await?;
+    found.rows.sort_unstable_by_key(|(position, _)| *position);
+    if let Some(first) = found.postponed.iter().min().copied() {
+        // What comes behind a row that is not here waits for it.
+        let behind = found.rows.partition_point(|(position, _)| *position < first);
+        found.postponed.extend(found.rows.drain(behind..).map(|(position, _)| position));
+        found.postponed.sort_unstable();
+    }
+    Ok(found)
 }
 
 impl TableInput {

@@ -445,7 +445,7 @@ async fn fetch_equal(
         index: input.access.index,
         ranges: starts.into_iter().map(super::lookup::prefix_range).collect(),
         descending: false,
-        ordered: false,
+        ordered: input.access.in_key_order,
         partition_key,
         mode: input.read_mode(),
         row_limit: None,

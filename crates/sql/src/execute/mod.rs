@@ -34,6 +34,8 @@ pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
 use memory::StatementMemory;
 
+use crate::program::statement_host::Programs;
+
 /// Maps of keys that come from rows; their hash is seeded anew in every process.
 type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -60,6 +62,8 @@ pub struct ExecContext<'a> {
     pub checks_foreign_keys: bool,
     /// A SELECT without tables: SLEEP() that is told to stop yields 1, and the statement goes on.
     pub survives_kill_in_sleep: bool,
+    /// For stored programs that the statement calls.
+    pub programs: &'a Programs<'a>,
 }
 
 impl ExecContext<'_> {

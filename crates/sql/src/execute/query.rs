@@ -2,12 +2,14 @@
 //!
 //! Queries stand in queries: whoever meets one in a plan runs it by the methods of [`ExecContext`] here.
 
+use shoal_expr::Settings;
 use shoal_types::{Result, Value};
 
 use super::consumer::Collect;
 use super::subquery::scalar;
 use super::{ExecContext, LocalFuture, RowConsumer};
 use crate::plan::{ConstantSubquery, QueryBody, QueryPlan};
+use crate::program::statement_host::{self, Programs};
 
 impl ExecContext<'_> {
     /// Runs a query into a consumer.
@@ -80,6 +82,7 @@ impl ExecContext<'_> {
             found_rows: 0,
             checks_foreign_keys: self.checks_foreign_keys,
             survives_kill_in_sleep: self.survives_kill_in_sleep,
+            programs: self.programs,
         };
         let mut result = run(&mut inner).await;
         if result.is_ok()
@@ -96,6 +99,29 @@ impl ExecContext<'_> {
     }
 }
 
+impl ExecContext<'_> {
+    /// The same for a statement of a stored program, which has settings and tables of its own.
+    pub fn inside_program<'s>(&'s mut self, programs: &'s Programs<'s>, settings: Settings) -> ExecContext<'s> {
+        let mut eval = self.eval.with_other_parameters(self.eval.parameters);
+        eval.settings = settings;
+        eval.ignore_errors = false;
+        ExecContext {
+            transaction: &mut *self.transaction,
+            eval,
+            interrupt: self.interrupt,
+            memory: self.memory,
+            virtual_rows: self.virtual_rows,
+            user_locks: self.user_locks,
+            connection: self.connection,
+            handlers: &mut *self.handlers,
+            found_rows: 0,
+            checks_foreign_keys: self.checks_foreign_keys,
+            survives_kill_in_sleep: false,
+            programs,
+        }
+    }
+}
+
 fn set_slot(parameters: &mut Vec<Value>, slot: usize, value: Value) {
     if parameters.len() <= slot {
         parameters.resize(slot + 1, Value::Null);
@@ -107,5 +133,9 @@ async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dy
     match &plan.body {
         QueryBody::Block(block) => super::block::run_block(block, ctx, consumer).await,
         QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
+        QueryBody::Call(call) => {
+            let value = Box::pin(statement_host::call(call, ctx)).await?;
+            consumer.push(&[value]).map(|_| ())
+        }
     }
 }

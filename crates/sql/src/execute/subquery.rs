@@ -86,6 +86,9 @@ async fn bind_and_run(
         return Ok(Rc::clone(found));
     }
     let found = Rc::new(run(column, bindings, ctx).await?);
+    if column.plan.is_run_each_time() {
+        return Ok(found);
+    }
     if state.found.len() >= BINDINGS_KEPT {
         state.found.clear();
         state.held.shrink_to(0);

@@ -76,7 +76,7 @@ pub async fn run<S: ResultSink>(
     }
     let format = format_of(explain)?;
     let plan = Rc::new(session.make_plan(statement, 0, Some(&[]))?);
-    crate::account::check_plan(session, &plan)?;
+    crate::account::check_plan(&session.asking(), &plan)?;
     let text = match format {
         Format::Traditional if explain.analyze => {
             return Err(Error::unsupported("EXPLAIN ANALYZE with FORMAT=TRADITIONAL"));
@@ -172,7 +172,7 @@ async fn analyze(session: &mut Session, statement: &Statement, plan: &Plan) -> R
     session.begin_statement(false, true)?;
     let started = Instant::now();
     let mut count = Count::default();
-    let outcome = session.with_context(&[], false, async |ctx| ctx.run_query(query, &mut count).await).await;
+    let outcome = session.with_context(&[], &[], false, async |ctx| ctx.run_query(query, &mut count).await).await;
     let elapsed = started.elapsed();
     match outcome {
         Ok(()) if !session.explicit_transaction => session.commit_statement(true).await?,

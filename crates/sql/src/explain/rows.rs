@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_expr::{EvalContext, Expr};
 use shoal_txn::Transaction;
+use shoal_types::IndexMethod;
 
 use super::access;
 use crate::dml::{InsertSource, RowFinder};
@@ -104,6 +105,8 @@ impl Explainer<'_, '_> {
         let mut inner = Vec::new();
         match &query.body {
             QueryBody::Block(block) => self.block(block, id, select_type, &mut inner),
+            // What a function does is not the statement's.
+            QueryBody::Call(_) => {}
             QueryBody::SetOperation(operation) => {
                 self.query(&operation.first, id, select_type);
                 let mut ids = vec![id];
@@ -276,6 +279,10 @@ impl Explainer<'_, '_> {
         }
         if input.access.descending {
             row.extra.push("Backward index scan".to_owned());
+        }
+        if input.access.is_full() && indexes[input.access.index].method == IndexMethod::Hash {
+            // MySQL has no table whose rows are in no order: there is no word of its own for it.
+            row.extra.push("Unordered scan".to_owned());
         }
         row
     }

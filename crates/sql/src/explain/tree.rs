@@ -62,6 +62,9 @@ impl Tree<'_, '_> {
     fn query(&mut self, query: &QueryPlan, depth: usize) {
         match &query.body {
             QueryBody::Block(block) => self.block(block, depth),
+            QueryBody::Call(call) => {
+                self.line(depth, &format!("Call of {}.{}()", call.function.database, call.function.name));
+            }
             QueryBody::SetOperation(operation) => {
                 let mut depth = depth;
                 if let Some(limit) = &operation.limit {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::{ColumnGrant, TlsRequirement, User};
+use shoal_cluster::{ColumnGrant, ProxyGrant, TlsRequirement, User};
 use shoal_types::Value;
 
 use super::CATALOG;
@@ -324,6 +324,18 @@ pub fn mysql_columns_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             row![&user.host, &grant.database, &user.user, &grant.table, &grant.column, Value::Null, privileges]
         };
         user.column_grants.iter().map(make).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+pub fn mysql_proxies_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let make = |grant: &ProxyGrant| {
+            let ((proxied, proxied_host), with_grant) = (&grant.proxied, u64::from(grant.with_grant));
+            let at = rows.moment(grant.granted_s);
+            row![&user.host, &user.user, proxied_host, proxied, with_grant, &grant.grantor, at]
+        };
+        user.proxies.iter().map(make).collect()
     };
     accounts(rows).iter().flat_map(of).collect()
 }

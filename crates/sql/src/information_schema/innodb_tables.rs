@@ -133,7 +133,7 @@ pub fn indexes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
                 50_i64
             ]
         };
-        schema.indexes.iter().map(make).collect()
+        schema.indexes.iter().filter(|index| !index.building).map(make).collect()
     })
 }
 
@@ -147,7 +147,7 @@ pub fn fields(rows: &Rows<'_>) -> Vec<Vec<Value>> {
                 .map(|(place, part)| row![index_id(schema, index), &schema.columns[part.column].name, place])
                 .collect::<Vec<_>>()
         };
-        schema.indexes.iter().flat_map(of_index).collect()
+        schema.indexes.iter().filter(|index| !index.building).flat_map(of_index).collect()
     })
 }
 

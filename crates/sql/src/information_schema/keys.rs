@@ -1,23 +1,24 @@
 //! Indexes and the constraints that are made of them.
 
+use std::sync::Arc;
+
+use shoal_cluster::Table;
 use shoal_txn::foreign_keys::unique_key_over;
 use shoal_types::{ForeignKey, Index, IndexMethod, ReferentialAction, TableSchema, Value};
 
 use super::CATALOG;
 use super::Rows;
 use super::cell::{row, yes_no};
-
-/// The indexes that users have declared.
-fn declared(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    schema.indexes.iter().skip(usize::from(schema.has_hidden_key()))
-}
+use super::visibility::shows_generated_keys;
+use crate::ddl::generated_key::shown;
 
 /// The STATISTICS rows of a table. The cardinality is that of the whole index: rows for unique ones, unknown for others.
 pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
-    for index in declared(schema) {
+    for index in schema.declared_indexes() {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &schema.columns[part.column];
+            let expression = column.generated.as_ref().filter(|_| column.hidden).map(|(text, _)| text.as_str());
             let last = position + 1 == index.columns.len();
             let direction = if part.descending { "D" } else { "A" };
             let hash = index.method == IndexMethod::Hash;
@@ -29,7 +30,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
                 &schema.database,
                 &index.name,
                 position + 1,
-                &column.name,
+                (!column.hidden).then_some(column.name.as_str()),
                 (!hash).then_some(direction),
                 (index.unique && last).then_some(rows),
                 (part.prefix_length > 0).then_some(part.prefix_length),
@@ -39,7 +40,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
                 "",
                 &index.comment,
                 yes_no(!index.invisible),
-                Value::Null,
+                expression,
             ]);
         }
     }
@@ -50,19 +51,22 @@ pub fn statistics(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
     let node = &rows.server.node;
     let count = |id| (0..node.partition_count()).map(|number| node.partition(number).row_count(id)).sum();
-    viewer.tables().flat_map(|table| statistics_of(&table.schema, count(table.id()))).collect()
+    let shows = shows_generated_keys(rows.variables);
+    let of_table = |table: &Arc<Table>| statistics_of(&shown(&table.schema, shows), count(table.id()));
+    viewer.tables().flat_map(of_table).collect()
 }
 
 fn constraints(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    declared(schema).filter(|index| index.unique)
+    schema.declared_indexes().filter(|index| index.unique)
 }
 
 pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for table in rows.viewer().tables() {
-        let schema = &table.schema;
+        let schema = &*shown(&table.schema, shows_generated_keys(rows.variables));
         for index in constraints(schema) {
-            for (position, part) in index.columns.iter().enumerate() {
+            let parts = index.columns.iter().enumerate();
+            for (position, part) in parts.filter(|(_, part)| !schema.columns[part.column].hidden) {
                 found.push(row![
                     CATALOG,
                     &schema.database,
@@ -104,7 +108,7 @@ pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 pub fn table_constraints(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for table in rows.viewer().tables() {
-        let schema = &table.schema;
+        let schema = &*shown(&table.schema, shows_generated_keys(rows.variables));
         for index in constraints(schema) {
             let kind = if index.name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" };
             found.push(row![CATALOG, &schema.database, &index.name, &schema.database, &schema.name, kind, "YES"]);

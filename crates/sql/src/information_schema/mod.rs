@@ -32,6 +32,7 @@ mod ndbinfo;
 mod objects;
 mod performance;
 mod profiles;
+pub(crate) mod programs;
 mod query_logs;
 mod roles;
 mod server_tables;
@@ -65,7 +66,7 @@ pub(crate) use objects::{
     columns_of, columns_of_view, columns_of_virtual, next_auto_increment, table_row, view_row, virtual_table_row,
 };
 pub(crate) use profiles::{show_profile, show_profiles};
-pub(crate) use visibility::Viewer;
+pub(crate) use visibility::{Viewer, shows_generated_keys};
 
 /// Databases whose tables are virtual, in the order of their names.
 pub const DATABASES: &[&str] = &["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];

@@ -9,7 +9,9 @@ use shoal_types::{Collation, TableId, TableSchema, Value};
 
 use super::cell::{row, yes_no};
 use super::column::{ColumnFacts, column_facts, type_facts};
+use super::visibility::shows_generated_keys;
 use super::{CATALOG, DATABASES, Rows, Viewer, all_tables, database_name, table_name};
+use crate::ddl::generated_key;
 use crate::resolve::view::is_updatable;
 
 /// (name, collation) of every database in sight, virtual ones included, in the order of their names. `mysql` and
@@ -113,7 +115,7 @@ pub fn views(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 
 /// The COLUMNS rows of a view, as far as they are in sight.
 pub(crate) fn columns_of_view(viewer: &Viewer, view: &View) -> Vec<Vec<Value>> {
-    columns_of(viewer, &Table::new(view.schema(), Arc::new(Sequence::new(1))))
+    columns_of(viewer, &Table::new(view.schema(), Arc::new(Sequence::new(1))), true)
 }
 
 /// The TABLES row of a virtual table.
@@ -167,13 +169,13 @@ fn column_row(database: &str, table: &str, ordinal: usize, facts: ColumnFacts, p
 }
 
 /// The COLUMNS rows of a base table, as far as they are in sight.
-pub(crate) fn columns_of(viewer: &Viewer, table: &Table) -> Vec<Vec<Value>> {
-    let schema = &table.schema;
+pub(crate) fn columns_of(viewer: &Viewer, table: &Table, shows_generated_keys: bool) -> Vec<Vec<Value>> {
+    let schema = generated_key::shown(&table.schema, shows_generated_keys);
     let privileges = viewer.columns(table);
     let shown = schema.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
     let row = |(ordinal, (position, column)): (usize, (usize, &shoal_types::Column))| {
         let privileges = privileges(&column.name)?;
-        let facts = column_facts(schema, position);
+        let facts = column_facts(&schema, position);
         Some(column_row(&schema.database, &schema.name, ordinal + 1, facts, &privileges))
     };
     shown.enumerate().filter_map(row).collect()
@@ -191,7 +193,8 @@ pub(crate) fn columns_of_virtual(table: super::VirtualTable) -> Vec<Vec<Value>> 
 
 pub fn columns(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
-    let mut found: Vec<Vec<Value>> = viewer.tables().flat_map(|table| columns_of(&viewer, table)).collect();
+    let shows = shows_generated_keys(rows.variables);
+    let mut found: Vec<Vec<Value>> = viewer.tables().flat_map(|table| columns_of(&viewer, table, shows)).collect();
     let open = |table: &super::VirtualTable| {
         !super::is_guarded(database_name(*table)) || viewer.sees_database(database_name(*table))
     };

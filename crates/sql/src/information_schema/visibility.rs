@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{Catalog, Database, Table, User, View};
+use shoal_cluster::{Catalog, Database, Program, Table, User, View};
 use shoal_types::Collation;
 
 use crate::account::access::Access;
-use crate::account::{Level, Privileges, on_column};
+use crate::account::routines::on_routine;
+use crate::account::{Level, Privileges, on_column, on_table};
+use crate::variables::SessionVariables;
 
 /// The dictionary through the eyes of one account and its active roles.
 pub(crate) struct Viewer {
@@ -38,6 +40,28 @@ impl Viewer {
         grants
             .filter(|(database, table, _)| !database.is_empty() && table.is_empty() && matches(database))
             .fold(self.global, |set, (.., bits)| set.with(Privileges(*bits)))
+    }
+
+    /// One of these privileges in a database.
+    pub fn may_use_database(&self, name: &str, one_of: Privileges) -> bool {
+        self.on_database(name).intersects(one_of)
+    }
+
+    /// One of these privileges on a table.
+    pub fn may_use_table(&self, database: &str, table: &str, one_of: Privileges) -> bool {
+        let account = self.account.as_ref();
+        self.may_use_database(database, one_of)
+            || account.is_some_and(|account| on_table(account, database, table).intersects(one_of))
+    }
+
+    /// One of these privileges on a routine.
+    pub fn may_use_routine(&self, program: &Program, one_of: Privileges) -> bool {
+        self.account.as_ref().is_some_and(|account| on_routine(account, program).intersects(one_of))
+    }
+
+    /// It is the account of this name.
+    pub fn is_account(&self, (user, host): &(String, String)) -> bool {
+        self.account.as_ref().is_some_and(|account| account.user == *user && account.host == *host)
     }
 
     pub fn sees_database(&self, name: &str) -> bool {
@@ -101,4 +125,9 @@ impl Viewer {
             self.sees_table(&schema.database, &schema.name)
         })
     }
+}
+
+/// show_gipk_in_create_table_and_information_schema.
+pub(crate) fn shows_generated_keys(variables: &SessionVariables) -> bool {
+    variables.is_on("show_gipk_in_create_table_and_information_schema")
 }

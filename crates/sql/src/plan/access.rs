@@ -1,6 +1,8 @@
 //! How a table's rows are reached.
 
+use shoal_cluster::Table;
 use shoal_expr::Expr;
+use shoal_types::IndexMethod;
 
 /// A way into a table. The expressions are constants of the execution, or read the joined row so far.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub struct AccessPath {
     /// Rows are wanted in index order.
     pub ordered: bool,
     pub descending: bool,
+    /// Rows come in index order because the result shows it, not because ORDER BY asks for it: see `row_order`.
+    pub in_key_order: bool,
     /// Some expression reads the joined row: the input is fetched for each batch of outer rows.
     pub depends_on_row: bool,
     /// Equality on every partitioning column, as (part expressions in partition key order): the scan is pruned.
@@ -55,6 +59,12 @@ impl AccessPath {
     /// The whole table through its primary key.
     pub fn full() -> AccessPath {
         AccessPath { estimated_rows: 1000, ..AccessPath::default() }
+    }
+
+    /// Has rows come in index order if that is seen and the index has an order.
+    pub fn keep_order(&mut self, table: &Table, is_seen: bool) {
+        let is_sorted = table.schema.indexes[self.index].method == IndexMethod::BTree;
+        self.in_key_order = is_seen && (is_sorted || self.unique);
     }
 
     pub fn is_full(&self) -> bool {

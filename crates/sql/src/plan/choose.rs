@@ -42,6 +42,7 @@ pub struct ChooseRequest<'a> {
     /// Columns (of the table) and directions that the result is to be sorted by, if an index may do it.
     pub wanted_order: &'a [(usize, bool)],
     pub has_limit: bool,
+    pub uses_invisible: bool,
 }
 
 /// Finds the bounds in a conjunct. `first` is the virtual position of the table's first column, `known` tells whether a
@@ -271,9 +272,10 @@ fn integer_ranges(conjunct: &Expr, column: usize) -> Option<Vec<ColumnRange>> {
 }
 
 /// The indexes of a table that bounds could use, for EXPLAIN.
-pub fn possible_keys(table: &Table, bounds: &[Bound]) -> Vec<usize> {
+pub fn possible_keys(table: &Table, bounds: &[Bound], uses_invisible: bool) -> Vec<usize> {
     let leads = |index: &&shoal_types::Index| {
-        index.columns.first().is_some_and(|part| bounds.iter().any(|bound| bound.column == part.column))
+        (uses_invisible || !index.invisible)
+            && index.columns.first().is_some_and(|part| bounds.iter().any(|bound| bound.column == part.column))
     };
     (0..table.schema.indexes.len()).filter(|&position| leads(&&table.schema.indexes[position])).collect()
 }
@@ -300,7 +302,7 @@ pub fn choose(request: &ChooseRequest<'_>) -> AccessPath {
 
 fn allowed(request: &ChooseRequest<'_>, index: usize) -> bool {
     let definition = &request.table.schema.indexes[index];
-    if definition.invisible {
+    if definition.invisible && !request.uses_invisible {
         return false;
     }
     let mut restricted = false;

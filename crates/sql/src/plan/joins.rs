@@ -8,6 +8,7 @@ use shoal_expr::{BuildContext, CompareOperator, Expr, Operation, build};
 use shoal_types::{Result, Value};
 
 use super::choose::{Bound, ChooseRequest, choose, find_bounds, is_decided, possible_keys};
+use super::row_order::keep_row_order;
 use super::{AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, TableInput};
 use crate::execute::lookup::common_key_type;
 use crate::resolve::Statistics;
@@ -23,6 +24,7 @@ pub struct JoinRequest {
     pub selection: Option<Expr>,
     pub lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
     pub straight: bool,
+    pub uses_invisible_indexes: bool,
     pub subquery_places: Vec<(bool, usize)>,
 }
 
@@ -51,6 +53,7 @@ struct Planner<'p> {
     context: &'p BuildContext<'p>,
     statistics: &'p dyn Statistics,
     lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    uses_invisible_indexes: bool,
     conjuncts: Vec<Conjunct>,
 }
 
@@ -68,6 +71,7 @@ pub fn plan_block(
         context,
         statistics,
         lock: request.lock,
+        uses_invisible_indexes: request.uses_invisible_indexes,
         conjuncts: Vec::new(),
     };
     let mut late = Vec::new();
@@ -110,6 +114,7 @@ pub fn plan_block(
         .collect();
     block.filter = join_conjunction(constant.into_iter().chain(left_over).collect(), context)?;
     block.late_filter = join_conjunction(late, context)?;
+    keep_row_order(&mut block);
     pack(&mut block, &request.subquery_places);
     Ok(block)
 }
@@ -306,6 +311,7 @@ impl Planner<'_> {
             rows: self.statistics.row_count(base),
             wanted_order: order,
             has_limit,
+            uses_invisible: self.uses_invisible_indexes,
         };
         Some(choose(&request))
     }
@@ -356,7 +362,7 @@ impl Planner<'_> {
                 let order = if placed.is_empty() { order } else { &[] };
                 let only = placed.is_empty() && has_limit;
                 let access = self.choose(table, &bounds, &hints, order, only).unwrap_or_else(AccessPath::full);
-                possible = possible_keys(&base, &bounds);
+                possible = possible_keys(&base, &bounds, self.uses_invisible_indexes);
                 let (lock, wait) = match self.lock {
                     Some((mode, wait)) => (Some(mode), wait),
                     None => (None, Default::default()),
@@ -533,6 +539,7 @@ impl Planner<'_> {
         let left_over =
             left_over.into_iter().filter(|conjunct| !conjunct.used).map(|conjunct| conjunct.expression);
         block.filter = join_conjunction(left_over.collect(), self.context)?;
+        keep_row_order(&mut block);
         pack(&mut block, &[]);
         let plan =
             QueryPlan { columns: Vec::new(), body: QueryBody::Block(Box::new(block)), constants: Vec::new() };

@@ -8,10 +8,11 @@
 pub mod access;
 pub mod choose;
 pub mod joins;
+pub mod row_order;
 
 use std::sync::Arc;
 
-use shoal_cluster::Table;
+use shoal_cluster::{Program, Table};
 use shoal_expr::{Aggregate, Expr};
 use shoal_types::SqlType;
 
@@ -31,6 +32,16 @@ pub struct QueryPlan {
 pub enum QueryBody {
     Block(Box<Block>),
     SetOperation(Box<SetOperation>),
+    /// A stored function: one row with its result.
+    Call(Box<FunctionCall>),
+}
+
+/// A call of a stored function.
+#[derive(Debug)]
+pub struct FunctionCall {
+    pub function: Arc<Program>,
+    /// Over parameters alone.
+    pub arguments: Vec<Expr>,
 }
 
 /// UNION, INTERSECT, EXCEPT from left to right, then ORDER BY and LIMIT of the whole.
@@ -96,6 +107,11 @@ impl QueryPlan {
     /// One SELECT without tables.
     pub fn reads_no_rows(&self) -> bool {
         matches!(&self.body, QueryBody::Block(block) if block.reads_no_rows())
+    }
+
+    /// It may yield something else each time, and do something each time.
+    pub fn is_run_each_time(&self) -> bool {
+        matches!(&self.body, QueryBody::Call(call) if !call.function.is_deterministic)
     }
 }
 

@@ -327,11 +327,19 @@ impl<'a> Resolver<'a> {
     fn function(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
         let name = call.name.value.to_ascii_lowercase();
         if let Some(schema) = &call.schema {
-            let message = format!("FUNCTION {}.{} does not exist", schema.value, call.name.value);
-            return Err(Error::new(ErrorCode::SpDoesNotExist, message));
+            let found = self.stored_function(Some(&schema.value), call)?;
+            return found.ok_or_else(|| {
+                let message = format!("FUNCTION {}.{} does not exist", schema.value, call.name.value);
+                Error::new(ErrorCode::SpDoesNotExist, message)
+            });
         }
         if let Some(aggregate) = self.aggregate_call(&name, call)? {
             return Ok(aggregate);
+        }
+        if !build::is_function(&name)
+            && let Some(found) = self.stored_function(None, call)?
+        {
+            return Ok(found);
         }
         let arguments = self.expressions(&call.arguments)?;
         build::function(&name, arguments, self.build())

@@ -233,7 +233,7 @@ impl Resolver<'_> {
                 let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
                 match self.table_target(name)? {
                     TableTarget::Base(table) => {
-                        check_hints(&table, hints)?;
+                        check_hints(&table, hints, self.environment.uses_invisible_indexes)?;
                         self.check_not_changed(&table)?;
                         self.leaf(ScopeTable::of_base(&table, &shown), Source::Base(hints.clone()), from)
                     }
@@ -341,10 +341,16 @@ fn find_in(scope: &Scope, row: &[Found], name: &str) -> Result<Option<Found>> {
     Ok(first)
 }
 
-fn check_hints(table: &shoal_cluster::Table, hints: &[ast::IndexHint]) -> Result<()> {
+/// Errors: 1176, also for an index that is invisible and not to be used.
+fn check_hints(
+    table: &shoal_cluster::Table,
+    hints: &[ast::IndexHint],
+    uses_invisible_indexes: bool,
+) -> Result<()> {
     for index in hints.iter().flat_map(|hint| &hint.indexes) {
         let is_primary = index.is("PRIMARY") && !table.schema.has_hidden_key();
-        if !is_primary && table.schema.index_by_name(&index.value).is_none() {
+        let known = table.schema.index_by_name(&index.value);
+        if !is_primary && known.is_none_or(|known| known.invisible && !uses_invisible_indexes) {
             let message = format!("Key '{}' doesn't exist in table '{}'", index.value, table.schema.name);
             return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
         }

@@ -6,7 +6,10 @@ pub mod aggregate;
 pub mod dependence;
 pub mod expression;
 pub mod from;
+pub mod function;
+pub mod functional;
 pub mod grouping;
+pub mod locals;
 pub mod names;
 pub mod row_rules;
 pub mod scope;
@@ -28,6 +31,7 @@ use crate::databases;
 use crate::information_schema::{self, VirtualTable};
 use crate::plan::QueryPlan;
 use crate::table_usage::TableCounts;
+pub use locals::Locals;
 use scope::{Dependence, Scope};
 
 /// Limits the nesting of subqueries, so that planning and running them cannot exhaust the stack.
@@ -43,10 +47,14 @@ pub struct ResolveEnvironment<'a> {
     /// Values of system variables, for `@@name`.
     pub variables: &'a dyn SystemVariables,
     pub only_full_group_by: bool,
+    /// Plans may use indexes that are invisible.
+    pub uses_invisible_indexes: bool,
     /// Plain SELECTs take shared locks (SERIALIZABLE inside a transaction).
     pub lock_reads: bool,
     /// Row estimates for join order and access paths.
     pub statistics: &'a dyn Statistics,
+    /// Names of the stored program that the statement stands in.
+    pub locals: Option<&'a Locals<'a>>,
 }
 
 /// Reads system variables.
@@ -105,6 +113,8 @@ pub struct Resolver<'a> {
     pub views_inside: Vec<&'a Arc<View>>,
     /// User or system variables were read.
     pub names_variables: bool,
+    /// It calls stored functions, or its changes run triggers.
+    pub calls_programs: bool,
     /// Views of the dictionary among them, which show what not everybody may see.
     pub system_tables_used: Vec<VirtualTable>,
     /// Columns of base tables that it reads.
@@ -119,6 +129,8 @@ pub struct Resolver<'a> {
     pub no_aggregates: bool,
     /// Arguments of an aggregate are being resolved to see whose columns they read.
     pub is_trial: bool,
+    /// An index can be used if the statement is resolved with its literals instead of parameters.
+    pub wants_literals: bool,
     /// Conditions that every execution of the plan raises.
     pub warnings: Vec<(ErrorCode, String)>,
     /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
@@ -139,6 +151,8 @@ pub struct BlockState {
     pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub inside_aggregate: bool,
+    /// What it calls is called once for each time that it is written: VALUES of INSERT.
+    pub calls_once: bool,
     /// Of a statement that changes rows: there is nothing to compute aggregates over.
     pub no_aggregates: bool,
 }
@@ -198,6 +212,7 @@ impl<'a> Resolver<'a> {
             views_used: Vec::new(),
             views_inside: Vec::new(),
             names_variables: false,
+            calls_programs: false,
             system_tables_used: Vec::new(),
             columns_read: Default::default(),
             temporary_used: Vec::new(),
@@ -205,6 +220,7 @@ impl<'a> Resolver<'a> {
             uncacheable: false,
             no_aggregates: false,
             is_trial: false,
+            wants_literals: false,
             warnings: Vec::new(),
             temporal_parameters: Vec::new(),
         }

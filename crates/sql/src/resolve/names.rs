@@ -112,6 +112,11 @@ impl Resolver<'_> {
     /// Resolves a column name of the present block in its present clause.
     pub fn column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let wanted = Wanted::of(name);
+        if let Some(locals) = self.environment.locals.filter(|_| self.views_inside.is_empty())
+            && let Some(found) = locals.find(&wanted)?
+        {
+            return Ok(found);
+        }
         let block = self.block();
         let (clause, grouped) = (block.clause, block.inside_aggregate);
         let names_items = clause == Clause::Having && !grouped;

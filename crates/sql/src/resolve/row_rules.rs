@@ -10,19 +10,41 @@ use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, Tabl
 use super::Resolver;
 use super::scope::ScopeTable;
 use crate::dml::rules::{Check, RowRules};
+use crate::dml::triggers::TableTriggers;
 
 /// Functions of the statement's clock, which a row's values may not depend on.
 const CLOCK_FUNCTIONS: [&str; 7] =
     ["NOW", "CURDATE", "CURTIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "SYSDATE"];
 
-/// What may be wrong with an expression of a definition, in the words of what it belongs to.
-struct Owner<'a> {
-    /// A CHECK's or a column's.
-    name: &'a str,
-    is_check: bool,
+/// What an expression of a definition belongs to; MySQL has words and numbers of its own for each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OwnerKind {
+    Check,
+    Column,
+    /// A functional key part.
+    Index,
 }
 
-impl Owner<'_> {
+/// What may be wrong with an expression of a definition, in the words of what it belongs to.
+struct Owner<'a> {
+    /// A CHECK's, a column's or an index's.
+    name: &'a str,
+    kind: OwnerKind,
+}
+
+impl<'a> Owner<'a> {
+    /// The owner of a generated column's expression.
+    fn of_column(schema: &'a TableSchema, position: usize) -> Owner<'a> {
+        let column = &schema.columns[position];
+        match column.is_functional() {
+            true => Owner {
+                name: schema.index_of_functional(position).map_or(&column.name, |index| &index.name),
+                kind: OwnerKind::Index,
+            },
+            false => Owner { name: &column.name, kind: OwnerKind::Column },
+        }
+    }
+
     fn disallowed(&self, function: &str) -> Error {
         let function = function.to_lowercase();
         self.error(
@@ -48,12 +70,37 @@ impl Owner<'_> {
         )
     }
 
-    /// MySQL says the same of both in words and numbers of their own.
+    fn no_auto_increment(&self) -> Error {
+        let name = self.name;
+        match self.kind {
+            OwnerKind::Check => {
+                let message = format!("Check constraint '{name}' cannot refer to an auto-increment column.");
+                Error::new(ErrorCode::CheckConstraintAutoIncrement, message)
+            }
+            OwnerKind::Column => {
+                let message = format!("Generated column '{name}' cannot refer to auto-increment column.");
+                Error::new(ErrorCode::GeneratedColumnAutoIncrement, message)
+            }
+            OwnerKind::Index => {
+                let message = format!("Functional index '{name}' cannot refer to an auto-increment column.");
+                Error::new(ErrorCode::FunctionalIndexAutoIncrement, message)
+            }
+        }
+    }
+
     fn error(&self, (of_check, of_column): (ErrorCode, ErrorCode), check_says: &str, column_says: &str) -> Error {
         let name = self.name;
-        match self.is_check {
-            true => Error::new(of_check, format!("An expression of a check constraint '{name}' {check_says}")),
-            false => Error::new(of_column, format!("Expression of generated column '{name}' {column_says}")),
+        match self.kind {
+            OwnerKind::Check => {
+                Error::new(of_check, format!("An expression of a check constraint '{name}' {check_says}"))
+            }
+            OwnerKind::Column => {
+                Error::new(of_column, format!("Expression of generated column '{name}' {column_says}"))
+            }
+            OwnerKind::Index => {
+                let message = format!("Expression of functional index '{name}' contains a disallowed function.");
+                Error::new(ErrorCode::FunctionalIndexFunction, message)
+            }
         }
     }
 }
@@ -63,7 +110,8 @@ impl Resolver<'_> {
     pub fn row_rules(&mut self, table: &Arc<Table>) -> Result<RowRules> {
         let schema = &table.schema;
         let foreign = ForeignKeys::of(self.environment.catalog, table);
-        let mut rules = RowRules { foreign, ..RowRules::default() };
+        let triggers = self.triggers(table);
+        let mut rules = RowRules { foreign, triggers, ..RowRules::default() };
         let reads = |column: &shoal_types::Column| {
             column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_))
         };
@@ -85,12 +133,30 @@ impl Resolver<'_> {
         Ok(rules)
     }
 
+    pub fn triggers(&mut self, table: &Table) -> Option<Arc<TableTriggers>> {
+        let triggers = TableTriggers::of(self.environment.catalog, table);
+        self.calls_programs |= triggers.is_some();
+        triggers
+    }
+
+    /// The expression of a functional key part of the index with this name, over the scope's only table. Errors: 1054, 3758.
+    pub fn functional_part(&mut self, text: &str, index: &str) -> Result<Expr> {
+        let owner = Owner { name: index, kind: OwnerKind::Index };
+        self.rule_expression(text, &owner).map_err(|error| {
+            if !error.is(ErrorCode::BadField) {
+                return error;
+            }
+            let column = error.message().split('\'').nth(1).unwrap_or_default();
+            Error::new(ErrorCode::BadField, format!("Unknown column '{column}' in 'functional index'"))
+        })
+    }
+
     fn fill_rules(&mut self, schema: &TableSchema, rules: &mut RowRules) -> Result<()> {
         for (position, column) in schema.columns.iter().enumerate() {
             if let Some((text, _)) = &column.generated {
-                let owner = Owner { name: &column.name, is_check: false };
+                let owner = Owner::of_column(schema, position);
                 let expression = self.rule_expression(text, &owner)?;
-                check_generated(schema, position, &expression)?;
+                check_generated(schema, position, &expression, &owner)?;
                 rules.generated.push((position, expression));
             } else if matches!(column.default, ColumnDefault::Expression(_)) {
                 let expression = self.column_default(schema, position)?;
@@ -114,10 +180,10 @@ impl Resolver<'_> {
     /// Errors: 3812 to 3820.
     fn check_condition(&mut self, schema: &TableSchema, check: &CheckConstraint) -> Result<Expr> {
         let name = &check.name;
-        let condition = self.rule_expression(&check.expression, &Owner { name, is_check: true })?;
+        let owner = Owner { name, kind: OwnerKind::Check };
+        let condition = self.rule_expression(&check.expression, &owner)?;
         if condition.columns_used().iter().any(|&column| schema.columns[column].auto_increment) {
-            let message = format!("Check constraint '{name}' cannot refer to an auto-increment column.");
-            return Err(Error::new(ErrorCode::CheckConstraintAutoIncrement, message));
+            return Err(owner.no_auto_increment());
         }
         let is_no_truth = match &condition {
             Expr::Column(_) => true,
@@ -136,9 +202,9 @@ impl Resolver<'_> {
             .map_err(|error| Error::unknown(format!("the expression of '{}': {error}", owner.name)))?;
         self.uncacheable = false;
         let before = self.block().subquery_count();
-        let expression = self.expression(&parsed).map_err(|error| match owner.is_check {
-            true => unknown_column(error, owner.name),
-            false => error,
+        let expression = self.expression(&parsed).map_err(|error| match owner.kind {
+            OwnerKind::Check => unknown_column(error, owner.name),
+            OwnerKind::Column | OwnerKind::Index => error,
         })?;
         if self.uncacheable {
             return Err(owner.no_variables());
@@ -165,13 +231,11 @@ fn disallowed_function(part: &Expr) -> Option<&'static str> {
     (!call.operation.is_stable() || function.session || reads_clock).then_some(function.name)
 }
 
-/// A generated column reads generated columns before it, and no number that the server gives out. Errors: 3107, 3109.
-fn check_generated(schema: &TableSchema, position: usize, expression: &Expr) -> Result<()> {
+/// A generated column reads generated columns before it, and no number that the server gives out. Errors: 3107, 3109, 3754.
+fn check_generated(schema: &TableSchema, position: usize, expression: &Expr, owner: &Owner<'_>) -> Result<()> {
     for used in expression.columns_used() {
         if schema.columns[used].auto_increment {
-            let name = &schema.columns[position].name;
-            let message = format!("Generated column '{name}' cannot refer to auto-increment column.");
-            return Err(Error::new(ErrorCode::GeneratedColumnAutoIncrement, message));
+            return Err(owner.no_auto_increment());
         }
         if used >= position && schema.columns[used].generated.is_some() {
             let message = "Generated column can refer only to generated columns defined prior to it.";

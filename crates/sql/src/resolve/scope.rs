@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{Coercibility, Expr};
-use shoal_types::schema::HIDDEN_KEY_COLUMN;
+use shoal_types::schema::{FUNCTIONAL_COLUMN_PREFIX, HIDDEN_KEY_COLUMN};
 use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 /// Virtual positions of subquery results begin here.
@@ -145,8 +145,9 @@ impl Scope {
                 continue;
             }
             let named = |scoped: &ScopeColumn| {
-                (table.is_some() || !scoped.merged && scoped.name != HIDDEN_KEY_COLUMN)
-                    && scoped.name.eq_ignore_ascii_case(column)
+                let is_hidden =
+                    scoped.name == HIDDEN_KEY_COLUMN || scoped.name.starts_with(FUNCTIONAL_COLUMN_PREFIX);
+                (table.is_some() || !scoped.merged && !is_hidden) && scoped.name.eq_ignore_ascii_case(column)
             };
             for column_position in (0..candidate.columns.len()).filter(|&at| named(&candidate.columns[at])) {
                 if found.is_some() {

@@ -326,6 +326,15 @@ impl Resolver<'_> {
             }
             None
         };
+        let indexed = self.indexed_expressions();
+        if !indexed.is_empty() {
+            self.use_indexes_of_expressions(
+                &indexed,
+                &mut parts,
+                (&mut projection, &order),
+                aggregation.is_some(),
+            );
+        }
         let mut state = std::mem::take(&mut parts.state);
         if aggregation.is_none() {
             // Subqueries of the select list run with the others, behind the filter.
@@ -359,6 +368,7 @@ impl Resolver<'_> {
             selection: parts.selection,
             lock: parts.lock,
             straight: parts.select.options.straight_join,
+            uses_invisible_indexes: self.environment.uses_invisible_indexes,
             subquery_places: state.subquery_places,
         };
         let outer = scope.outer.clone();
@@ -366,6 +376,27 @@ impl Resolver<'_> {
             crate::plan::joins::plan_block(block, request, &scope, self.build(), self.environment.statistics)?;
         let plan = QueryPlan { columns, body: QueryBody::Block(Box::new(block)), constants: state.constants };
         Ok(ResolvedQuery { plan, outer, dependences })
+    }
+}
+
+impl Resolver<'_> {
+    fn use_indexes_of_expressions(
+        &mut self,
+        indexed: &[super::functional::Indexed],
+        parts: &mut BlockParts<'_>,
+        (projection, order): (&mut [Expr], &[SortKey]),
+        aggregated: bool,
+    ) {
+        if let Some(selection) = &mut parts.selection {
+            self.use_indexed(indexed, selection);
+        }
+        if let Some(tree) = &mut parts.from.tree {
+            self.use_indexed_in_joins(indexed, tree);
+        }
+        // Behind groups there are other positions.
+        for key in order.iter().filter(|_| !aggregated) {
+            self.use_indexed(indexed, &mut projection[key.position]);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::scope::Scope;
 use super::select::unknown_position;
 use super::{BlockState, Clause, ResolvedQuery, Resolver};
 use crate::frontend::{ColumnFlags, ResultColumn};
+use crate::plan::row_order::forget_row_order;
 use crate::plan::{self, QueryBody, QueryPlan, SetOperator, SortKey};
 
 /// ORDER BY of a set operation, resolved.
@@ -37,7 +38,7 @@ impl Resolver<'_> {
             outer.extend(resolved.outer);
             Ok(resolved.plan)
         };
-        let first = resolve(self, first)?;
+        let mut first = resolve(self, first)?;
         let mut terms = Vec::with_capacity(rest.len());
         for term in rest {
             let query = resolve(self, &term.body)?;
@@ -71,6 +72,10 @@ impl Resolver<'_> {
             self.set_order(&columns, &tail.order_by)?;
         outer.extend(read_by_order);
         let limit = self.limit(tail.limit.as_ref())?;
+        if !order.is_empty() {
+            forget_row_order(&mut first);
+            terms.iter_mut().for_each(|term| forget_row_order(&mut term.query));
+        }
         let operation = plan::SetOperation { first, rest: terms, types, order, order_expressions, limit };
         let plan = QueryPlan { columns, body: QueryBody::SetOperation(Box::new(operation)), constants };
         Ok(ResolvedQuery { plan, outer, dependences: Vec::new() })

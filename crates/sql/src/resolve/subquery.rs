@@ -10,6 +10,7 @@ use super::expression::{comparison, operand_columns};
 use super::scope::SUBQUERY_BASE;
 use super::{CommonTable, ResolvedQuery, Resolver, SUBQUERY_DEPTH_MAX};
 use crate::execute::lookup::common_key_type;
+use crate::plan::row_order::forget_row_order;
 use crate::plan::{ConstantSubquery, QueryPlan, SubqueryColumn, SubqueryKind};
 
 impl Resolver<'_> {
@@ -142,8 +143,17 @@ impl Resolver<'_> {
     }
 
     /// Registers a subquery with the block and yields the expression that reads its result.
-    fn place(&mut self, resolved: ResolvedQuery, kind: SubqueryKind, sql_type: SqlType, nullable: bool) -> Expr {
-        let constant = resolved.outer.is_empty() && matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
+    pub(super) fn place(
+        &mut self,
+        mut resolved: ResolvedQuery,
+        kind: SubqueryKind,
+        sql_type: SqlType,
+        nullable: bool,
+    ) -> Expr {
+        forget_row_order(&mut resolved.plan);
+        let is_single = matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
+        let is_once = self.block().calls_once || !resolved.plan.is_run_each_time();
+        let constant = resolved.outer.is_empty() && is_single && is_once;
         if constant {
             let slot = self.next_slot;
             self.next_slot += 1;
@@ -187,6 +197,8 @@ pub fn convert_columns(
             }
         }
         crate::plan::QueryBody::SetOperation(operation) => operation.types = types.to_vec(),
+        // Where a query may stand, a function does not.
+        crate::plan::QueryBody::Call(_) => {}
     }
     for (column, target) in plan.columns.iter_mut().zip(types) {
         column.sql_type = target.clone();

@@ -1,4 +1,4 @@
-//! SIGNAL, RESIGNAL and GET DIAGNOSTICS outside stored programs (MySQL 8.4 manual, 15.6.7).
+//! SIGNAL, RESIGNAL and GET DIAGNOSTICS (MySQL 8.4 manual, 15.6.7).
 //!
 //! The diagnostics area is what SHOW WARNINGS lists. A condition of SIGNAL is the only one there; what it says beyond a
 //! number and a text stands beside the list, in `SessionState::signalled`.
@@ -10,6 +10,7 @@ use shoal_parser::ast::{ConditionValue, GetDiagnostics, IntoTarget, Signal};
 use shoal_types::{Error, ErrorCode, Result, Signalled, SqlType, Value, Warning, WarningLevel};
 
 use super::Session;
+use super::state::SessionState;
 
 /// Characters that MESSAGE_TEXT takes.
 const MESSAGE_CHARS_MAX: usize = 128;
@@ -35,63 +36,25 @@ impl Session {
     /// Errors: the signalled condition; 1645, 1319, 1407, 1641, 1648, 1231.
     pub(super) async fn run_signal(&mut self, signal: &Signal) -> Result<()> {
         if signal.resignal {
-            let message = "RESIGNAL when handler not active";
-            return Err(Error::new(ErrorCode::ResignalWithoutActiveHandler, message));
+            return Err(resignal_without_handler());
         }
         let sqlstate = state_of(signal.condition.as_ref())?;
-        let (code, message) = match &sqlstate[..2] {
-            b"01" => (ErrorCode::SignalWarn, "Unhandled user-defined warning condition"),
-            b"02" => (ErrorCode::SignalNotFound, "Unhandled user-defined not found condition"),
-            _ => (ErrorCode::SignalException, "Unhandled user-defined exception condition"),
-        };
-        let mut signalled =
-            Signalled { errno: code.errno(), sqlstate, message: message.to_owned(), items: Vec::new() };
         check_items(&signal.items)?;
+        let mut items = Vec::with_capacity(signal.items.len());
         for (name, expression) in &signal.items {
             let value = self.evaluate(std::slice::from_ref(expression)).await?.pop();
-            let value = value.map_or(Value::Null, |(value, _)| value);
-            self.set_item(&mut signalled, name, &value)?;
+            items.push((name.clone(), value.map_or(Value::Null, |(value, _)| value)));
         }
+        let strict = self.variables.settings.sql_mode.strict;
+        let signalled = Arc::new(signalled(Some(sqlstate), None, &items, strict)?);
         self.clear_conditions();
-        let signalled = Arc::new(signalled);
-        if code != ErrorCode::SignalWarn {
+        if !signalled.sqlstate.starts_with(b"01") {
             return Err(Error::signalled(signalled));
         }
-        let code = ErrorCode::from_errno(signalled.errno).unwrap_or(code);
+        let code = ErrorCode::from_errno(signalled.errno).unwrap_or(ErrorCode::SignalWarn);
         self.warn(WarningLevel::Warning, code, signalled.message.as_str());
         self.state.signalled = Some(signalled);
         Ok(())
-    }
-
-    fn set_item(&self, signalled: &mut Signalled, name: &str, value: &Value) -> Result<()> {
-        let text = String::from_utf8_lossy(&value.to_text()).into_owned();
-        let unfit = |shown: &str| {
-            let message = format!("Variable '{name}' can't be set to the value of '{shown}'");
-            Error::new(ErrorCode::WrongValueForVar, message)
-        };
-        if value.is_null() {
-            return Err(unfit("NULL"));
-        }
-        match name {
-            "MYSQL_ERRNO" => {
-                let errno = text.parse::<u16>().ok().filter(|errno| *errno > 0);
-                signalled.errno = errno.ok_or_else(|| unfit(&text))?;
-            }
-            "MESSAGE_TEXT" => signalled.message = self.fitting(name, text, MESSAGE_CHARS_MAX)?,
-            _ => signalled.items.push((name.to_owned(), self.fitting(name, text, ITEM_CHARS_MAX)?)),
-        }
-        Ok(())
-    }
-
-    /// Strict mode refuses a text that is too long; else it is cut.
-    fn fitting(&self, name: &str, mut text: String, chars_max: usize) -> Result<String> {
-        let Some((end, _)) = text.char_indices().nth(chars_max) else { return Ok(text) };
-        if self.variables.settings.sql_mode.strict {
-            let message = format!("Data too long for condition item '{name}'");
-            return Err(Error::new(ErrorCode::CondItemTooLong, message));
-        }
-        text.truncate(end);
-        Ok(text)
     }
 
     /// GET DIAGNOSTICS. The conditions stay as they are; a condition that is not there (1758) is added to them and ends nothing.
@@ -99,8 +62,7 @@ impl Session {
     /// Errors: 1887 for STACKED, 1327 for a name without `@`.
     pub(super) async fn run_get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
         if get.stacked {
-            let message = "GET STACKED DIAGNOSTICS when handler not active";
-            return Err(Error::new(ErrorCode::GetStackedDaWithoutActiveHandler, message));
+            return Err(stacked_without_handler());
         }
         let place = match &get.condition {
             None => None,
@@ -121,9 +83,10 @@ impl Session {
                     return Err(Error::new(ErrorCode::SpUndeclaredVar, message));
                 }
             };
+            let (list, signalled) = (&self.state.warnings, self.state.signalled.as_deref());
             let item = match place {
-                None => self.statement_item(name)?,
-                Some(place) => match self.condition_item(place, name) {
+                None => statement_item(list, self.state.row_count, name)?,
+                Some(place) => match condition_item(list, signalled, place, name) {
                     Err(error) if error.is(ErrorCode::DaInvalidConditionNumber) => {
                         self.warn(WarningLevel::Error, ErrorCode::DaInvalidConditionNumber, error.message());
                         return Ok(());
@@ -144,35 +107,130 @@ impl Session {
         }
         Ok(())
     }
+}
 
-    fn statement_item(&self, name: &str) -> Result<Value> {
-        match name {
-            "NUMBER" => Ok(Value::Int(self.state.warnings.len() as i64)),
-            "ROW_COUNT" => Ok(Value::Int(self.state.row_count)),
-            _ => Err(unknown_item(name)),
+/// Errors: 1645.
+pub fn resignal_without_handler() -> Error {
+    Error::new(ErrorCode::ResignalWithoutActiveHandler, "RESIGNAL when handler not active")
+}
+
+/// Errors: 1887.
+pub fn stacked_without_handler() -> Error {
+    let message = "GET STACKED DIAGNOSTICS when handler not active";
+    Error::new(ErrorCode::GetStackedDaWithoutActiveHandler, message)
+}
+
+/// The error is the only condition.
+pub fn set_error(state: &mut SessionState, error: &Error) {
+    state.row_count = -1;
+    let warning = Warning {
+        level: WarningLevel::Error,
+        code: ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::UnknownError),
+        message: error.message().to_owned(),
+    };
+    state.warnings.clear();
+    state.warnings.push(warning);
+    state.signalled = error.as_signalled().cloned();
+    state.warning_count = 1;
+}
+
+/// The condition of SIGNAL, or of RESIGNAL with the one that is handled as `base`. Errors: 1231, 1648.
+pub fn signalled(
+    sqlstate: Option<[u8; 5]>,
+    base: Option<Signalled>,
+    items: &[(String, Value)],
+    strict: bool,
+) -> Result<Signalled> {
+    let mut signalled = match (base, sqlstate) {
+        (Some(base), Some(sqlstate)) => Signalled { sqlstate, ..base },
+        (Some(base), None) => base,
+        (None, sqlstate) => {
+            let sqlstate = sqlstate.unwrap_or(*b"45000");
+            let (code, message) = match &sqlstate[..2] {
+                b"01" => (ErrorCode::SignalWarn, "Unhandled user-defined warning condition"),
+                b"02" => (ErrorCode::SignalNotFound, "Unhandled user-defined not found condition"),
+                _ => (ErrorCode::SignalException, "Unhandled user-defined exception condition"),
+            };
+            Signalled { errno: code.errno(), sqlstate, message: message.to_owned(), items: Vec::new() }
+        }
+    };
+    for (name, value) in items {
+        set_item(&mut signalled, name, value, strict)?;
+    }
+    Ok(signalled)
+}
+
+fn set_item(signalled: &mut Signalled, name: &str, value: &Value, strict: bool) -> Result<()> {
+    let text = String::from_utf8_lossy(&value.to_text()).into_owned();
+    let unfit = |shown: &str| {
+        let message = format!("Variable '{name}' can't be set to the value of '{shown}'");
+        Error::new(ErrorCode::WrongValueForVar, message)
+    };
+    if value.is_null() {
+        return Err(unfit("NULL"));
+    }
+    match name {
+        "MYSQL_ERRNO" => {
+            let errno = text.parse::<u16>().ok().filter(|errno| *errno > 0);
+            signalled.errno = errno.ok_or_else(|| unfit(&text))?;
+        }
+        "MESSAGE_TEXT" => signalled.message = fitting(name, text, MESSAGE_CHARS_MAX, strict)?,
+        _ => {
+            let text = fitting(name, text, ITEM_CHARS_MAX, strict)?;
+            signalled.items.retain(|(known, _)| known != name);
+            signalled.items.push((name.to_owned(), text));
         }
     }
+    Ok(())
+}
 
-    /// An item of the condition at `place`, counted from 1.
-    fn condition_item(&self, place: usize, name: &str) -> Result<Value> {
-        let index = place.wrapping_sub(1);
-        let Some(warning) = self.state.warnings.get(index) else {
-            return Err(Error::new(ErrorCode::DaInvalidConditionNumber, "Invalid condition number"));
-        };
-        let signalled = self.state.signalled_at(index);
-        let sqlstate = signalled.map_or_else(|| state_of_warning(warning), |signalled| signalled.sqlstate);
-        let text = match name {
-            "MYSQL_ERRNO" => return Ok(Value::Int(i64::from(self.state.errno_at(index)))),
-            "RETURNED_SQLSTATE" => &*String::from_utf8_lossy(&sqlstate),
-            "MESSAGE_TEXT" => &warning.message,
-            _ if !TEXT_ITEMS.contains(&name) => return Err(unknown_item(name)),
-            _ => match signalled.and_then(|signalled| signalled.item(name)) {
-                Some(text) => text,
-                None => origin(name, &sqlstate),
-            },
-        };
-        Ok(Value::str(text))
+/// Strict mode refuses a text that is too long; else it is cut.
+fn fitting(name: &str, mut text: String, chars_max: usize, strict: bool) -> Result<String> {
+    let Some((end, _)) = text.char_indices().nth(chars_max) else { return Ok(text) };
+    if strict {
+        let message = format!("Data too long for condition item '{name}'");
+        return Err(Error::new(ErrorCode::CondItemTooLong, message));
     }
+    text.truncate(end);
+    Ok(text)
+}
+
+/// What GET DIAGNOSTICS tells of the statement.
+pub fn statement_item(list: &[Warning], row_count: i64, name: &str) -> Result<Value> {
+    match name {
+        "NUMBER" => Ok(Value::Int(list.len() as i64)),
+        "ROW_COUNT" => Ok(Value::Int(row_count)),
+        _ => Err(unknown_item(name)),
+    }
+}
+
+/// An item of the condition at `place`, counted from 1. `signalled`: what SIGNAL said of the first.
+pub fn condition_item(
+    list: &[Warning],
+    signalled: Option<&Signalled>,
+    place: usize,
+    name: &str,
+) -> Result<Value> {
+    let index = place.wrapping_sub(1);
+    let Some(warning) = list.get(index) else {
+        return Err(Error::new(ErrorCode::DaInvalidConditionNumber, "Invalid condition number"));
+    };
+    let signalled = signalled.filter(|_| index == 0);
+    let sqlstate = signalled.map_or_else(|| state_of_warning(warning), |signalled| signalled.sqlstate);
+    let text = match name {
+        "MYSQL_ERRNO" => {
+            let errno = signalled.map_or_else(|| warning.code.errno(), |signalled| signalled.errno);
+            return Ok(Value::Int(i64::from(errno)));
+        }
+        "RETURNED_SQLSTATE" => &*String::from_utf8_lossy(&sqlstate),
+        "MESSAGE_TEXT" => &warning.message,
+        _ if !TEXT_ITEMS.contains(&name) => return Err(unknown_item(name)),
+        _ => match signalled.and_then(|signalled| signalled.item(name)) {
+            Some(text) => text,
+            None => origin(name, &sqlstate),
+        },
+    };
+    Ok(Value::str(text))
 }
 
 /// SQL's standard knows the classes that begin with 0 to 4 or A to H; states of the others are MySQL's.
@@ -196,17 +254,7 @@ fn state_of_warning(warning: &Warning) -> [u8; 5] {
 
 fn state_of(condition: Option<&ConditionValue>) -> Result<[u8; 5]> {
     match condition {
-        Some(ConditionValue::SqlState(text)) => {
-            let state = <[u8; 5]>::try_from(text.as_slice()).ok();
-            let is_state = |state: &[u8; 5]| {
-                !state.starts_with(b"00")
-                    && state.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
-            };
-            state.filter(is_state).ok_or_else(|| {
-                let message = format!("Bad SQLSTATE: '{}'", String::from_utf8_lossy(text));
-                Error::new(ErrorCode::SpBadSqlstate, message)
-            })
-        }
+        Some(ConditionValue::SqlState(text)) => sqlstate(text),
         Some(ConditionValue::Named(name)) => {
             Err(Error::new(ErrorCode::SpCondMismatch, format!("Undefined CONDITION: {}", name.value)))
         }
@@ -214,7 +262,19 @@ fn state_of(condition: Option<&ConditionValue>) -> Result<[u8; 5]> {
     }
 }
 
-fn check_items<T>(items: &[(String, T)]) -> Result<()> {
+/// A condition's state as written. Errors: 1407.
+pub fn sqlstate(text: &[u8]) -> Result<[u8; 5]> {
+    let state = <[u8; 5]>::try_from(text).ok();
+    let is_state = |state: &[u8; 5]| {
+        !state.starts_with(b"00") && state.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+    };
+    state.filter(is_state).ok_or_else(|| {
+        let message = format!("Bad SQLSTATE: '{}'", String::from_utf8_lossy(text));
+        Error::new(ErrorCode::SpBadSqlstate, message)
+    })
+}
+
+pub fn check_items<T>(items: &[(String, T)]) -> Result<()> {
     for (place, (name, _)) in items.iter().enumerate() {
         if !TEXT_ITEMS.contains(&name.as_str()) && name != "MYSQL_ERRNO" && name != "MESSAGE_TEXT" {
             return Err(unknown_item(name));

@@ -206,7 +206,7 @@ impl FrontendSession for Session {
             &self.server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &self.info,
         );
-        let database = self.state.database.take();
+        let (database, proxy_user) = (self.state.database.take(), self.state.proxy_user.take());
         self.state = SessionState::new(
             &self.info,
             self.state.access.account.clone(),
@@ -215,6 +215,7 @@ impl FrontendSession for Session {
             &self.shared.user_variables,
         );
         self.state.database = database;
+        self.state.proxy_user = proxy_user;
         self.next_transaction = Default::default();
         self.tracker = Tracker::new(self.info.session_track, &self.variables);
         self.settings_changed();
@@ -228,12 +229,14 @@ impl FrontendSession for Session {
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         self.must_change_password = expiry::check_login(&self.server, &catalog, &account, &info)?;
+        let (account, proxy_user) = crate::account::proxy::of_login(&self.server, &catalog, account);
         self.account_slot = None;
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
         let variables = &self.shared.user_variables;
         self.state = SessionState::new(&self.info, account, &self.server, &self.memory, variables);
+        self.state.proxy_user = proxy_user;
         self.limit_memory()?;
         self.check_entrance()?;
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();

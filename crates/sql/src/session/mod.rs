@@ -4,22 +4,24 @@
 //! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
 
 mod audited;
-mod diagnostics;
+pub mod diagnostics;
 mod entrance;
 mod events;
 mod frontend;
 pub mod interrupt;
 mod logged;
 mod news;
+mod planner;
 pub mod plans;
 pub mod prepared;
 mod profiling;
+mod program;
 pub mod run;
 mod shared;
 pub mod state;
 pub mod statement;
 pub mod statistics;
-mod temporary;
+pub mod temporary;
 #[cfg(test)]
 mod tests;
 pub mod tracking;
@@ -31,8 +33,6 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shoal_cluster::Catalog;
-use shoal_expr::BuildContext;
 use shoal_parser::ast::{self, Statement};
 use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
@@ -48,7 +48,8 @@ use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary, ends_connection};
 use crate::profile::RunningProfile;
-use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
+use crate::program::ProgramCache;
+use crate::program::host::Inside;
 use crate::server::Server;
 use crate::statement_events::EventKind;
 use crate::statement_times::{StatementKind, ThreadTimes};
@@ -57,10 +58,10 @@ use crate::variables::SessionVariables;
 pub use entrance::too_many_connections;
 pub use interrupt::Interrupt;
 use logged::Ran;
+pub use planner::StatementPlanner;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 pub use shared::{Activity, SessionShared, ShownDefinition};
 use state::SessionState;
-use statistics::NodeStatistics;
 use temporary::TemporaryTables;
 use tracking::Tracker;
 
@@ -113,6 +114,8 @@ pub struct Session {
     key: Vec<u8>,
     /// The parameters of the running prepared statement, if it has some and is not planned.
     pub(crate) bound: Vec<Value>,
+    /// What the running CALL has given its parameters.
+    pub(crate) out_parameters: Vec<prepared::OutParameter>,
     /// The running statement has sent something, or is not the first of its transaction.
     is_past_beginning: bool,
     /// How long the running statement may begin again, if it has done so.
@@ -159,6 +162,14 @@ pub struct Session {
     is_logged_in: bool,
     /// By a statement that changes passwords, while it runs.
     pub compared_passwords: Compared,
+    /// Stored programs that it has compiled.
+    pub programs: Rc<ProgramCache>,
+    /// The variables of the stored program whose statement runs, if that has any use for them.
+    pub inside: Option<Inside>,
+    /// What the settings of the stored program that runs add to `settings_version`; 0: none runs.
+    pub inside_key: u64,
+    /// The running CALL has begun to run statements.
+    pub runs_program: bool,
 }
 
 impl Session {
@@ -170,6 +181,7 @@ impl Session {
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
+        let (account, proxy_user) = crate::account::proxy::of_login(&server, &catalog, account);
         let account_slot = server.admit_account(&catalog, &account)?;
         let transaction = Transaction::new(Arc::clone(&server.node));
         let shared = Arc::new(SessionShared {
@@ -187,6 +199,7 @@ impl Session {
                 text: Vec::new(),
                 state: "",
                 statements: Default::default(),
+                stages: Default::default(),
             }),
             transaction: transaction.shown(),
             began: AtomicI64::new(0),
@@ -203,7 +216,8 @@ impl Session {
         );
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::of_connection(Arc::clone(&budget), Arc::clone(&server.connections_memory));
-        let state = SessionState::new(&info, account, &server, &memory, &shared.user_variables);
+        let mut state = SessionState::new(&info, account, &server, &memory, &shared.user_variables);
+        state.proxy_user = proxy_user;
         shared.show_variables(&variables);
         let tracker = Tracker::new(info.session_track, &variables);
         server.enter(&shared);
@@ -233,6 +247,7 @@ impl Session {
             parameters: Vec::new(),
             key: Vec::new(),
             bound: Vec::new(),
+            out_parameters: Vec::new(),
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
@@ -256,6 +271,10 @@ impl Session {
             must_change_password,
             is_logged_in: false,
             compared_passwords: Compared::default(),
+            programs: Rc::default(),
+            inside: None,
+            inside_key: 0,
+            runs_program: false,
         };
         session.limit_memory()?;
         session.check_entrance()?;
@@ -283,9 +302,9 @@ impl Session {
     }
 
     /// Everything besides the dictionary that a plan depends on, as one number.
-    fn settings_key(&self) -> u64 {
+    pub fn settings_key(&self) -> u64 {
         let explicit = u64::from(self.locks_reads());
-        self.settings_version << 1 | explicit
+        (self.settings_version ^ self.inside_key) << 1 | explicit
     }
 
     /// Plain SELECTs lock: SERIALIZABLE inside a transaction.
@@ -345,6 +364,7 @@ impl Session {
         self.count(Counter::Queries);
         self.count(Counter::Questions);
         self.again_until = None;
+        self.runs_program = false;
         let mut literals = std::mem::take(&mut self.literals);
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
@@ -445,7 +465,8 @@ impl Session {
         let more = next.is_some();
         let text = &sql[start..next.unwrap_or(sql.len())];
         if let Some(plan) = self.plans.get(&key, self.catalog_version()).cloned() {
-            if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
+            if plan.wants_literals || !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone)
+            {
                 return Ok(false);
             }
             self.count(Counter::PlanCacheHits);
@@ -467,11 +488,14 @@ impl Session {
             return Ok(false);
         }
         self.count(Counter::PlanCacheMisses);
-        self.log_command("Query", &Ran::Text(text));
         let plan = Rc::new(plan);
         if plan.reusable {
             self.plans.put(key, Rc::clone(&plan), parameters.len(), sql.len() - start);
         }
+        if plan.wants_literals {
+            return Ok(false);
+        }
+        self.log_command("Query", &Ran::Text(text));
         let outcome = self.run_plan(&plan, parameters, more, sink).await;
         self.finish_or_retry(outcome).await
     }
@@ -536,40 +560,25 @@ impl Session {
         parameter_count: usize,
         types: Option<&[SqlType]>,
     ) -> Result<Plan> {
-        let catalog = self.catalog();
-        let variables = self.variable_reader();
-        let statistics = NodeStatistics::of(self);
-        let environment = self.environment(&catalog, &variables, &statistics, types);
-        plans::make(statement, parameter_count, &environment)
+        self.planner().make_plan(statement, parameter_count, types)
     }
 
-    fn environment<'e>(
-        &'e self,
-        catalog: &'e Arc<Catalog>,
-        variables: &'e dyn SystemVariables,
-        statistics: &'e dyn Statistics,
-        parameter_types: Option<&'e [SqlType]>,
-    ) -> ResolveEnvironment<'e> {
-        let database = self.state.database.as_deref();
-        ResolveEnvironment {
-            catalog,
-            database,
-            build: BuildContext { settings: self.variables.settings, database },
-            parameter_types,
-            variables,
-            only_full_group_by: self.variables.only_full_group_by,
+    pub fn planner(&self) -> StatementPlanner<'_> {
+        StatementPlanner {
+            server: &self.server,
+            variables: &self.variables,
+            state: &self.state,
+            transaction: &self.transaction,
+            usage: &self.table_usage,
+            settings: self.variables.settings,
             lock_reads: self.locks_reads(),
-            statistics,
+            temporary: self.temporary.as_deref(),
         }
     }
 
     async fn plan_bulk_insert(&self, insert: &ast::Insert, rows: &[Vec<ast::Expr>]) -> Result<Plan> {
-        let catalog = self.catalog();
-        let variables = self.variable_reader();
-        let statistics = NodeStatistics::of(self);
-        let environment = self.environment(&catalog, &variables, &statistics, Some(&[]));
         self.shared.interrupt.start_statement(0);
-        Box::pin(plans::make_bulk_insert(insert, rows, &environment, &self.shared.interrupt)).await
+        Box::pin(self.planner().make_bulk_insert(insert, rows, &self.shared.interrupt)).await
     }
 
     /// Frees a plan that is not kept. That of a bulk load has so many parts that others have their turns in between.
@@ -605,17 +614,8 @@ impl Session {
 
     /// A statement failed: its error is the only condition of SHOW WARNINGS.
     pub fn fail(&mut self, error: &Error) {
-        self.state.row_count = -1;
         self.server.error_counts.count(error.errno(), self.server.clock_micros());
-        let warning = shoal_types::Warning {
-            level: shoal_types::WarningLevel::Error,
-            code: ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::UnknownError),
-            message: error.message().to_owned(),
-        };
-        self.state.warnings.clear();
-        self.state.warnings.push(warning);
-        self.state.signalled = error.as_signalled().cloned();
-        self.state.warning_count = 1;
+        diagnostics::set_error(&mut self.state, error);
     }
 
     /// The OK packet's contents after a statement.

@@ -8,6 +8,15 @@ impl Session {
     /// After a failure of something that has done and sent nothing, begun when the dictionary had the version `used`: `Ok` if it comes of an old dictionary
     /// and the same may begin again, with the newest one. Else what to report.
     pub(crate) async fn begin_with_news(&self, used: &mut u64, error: Error) -> Result<()> {
+        // A procedure has done something, and has asked for news where it failed.
+        if self.runs_program {
+            return Err(error);
+        }
+        self.ask_for_news(used, error).await
+    }
+
+    /// The same of a part of a statement that has done nothing, whatever the others have.
+    pub(crate) async fn ask_for_news(&self, used: &mut u64, error: Error) -> Result<()> {
         if self.server.node.cluster().is_none() || !comes_of_dictionary(&error) {
             return Err(error);
         }
@@ -56,5 +65,12 @@ fn comes_of_dictionary(error: &Error) -> bool {
             | ErrorCode::CannotUser
             | ErrorCode::UnknownAuthid
             | ErrorCode::RoleNotGranted
+            | ErrorCode::SpDoesNotExist
+            | ErrorCode::SpAlreadyExists
+            | ErrorCode::ProcAccessDenied
+            | ErrorCode::TrgDoesNotExist
+            | ErrorCode::TrgAlreadyExists
+            | ErrorCode::EventDoesNotExist
+            | ErrorCode::EventAlreadyExists
     )
 }

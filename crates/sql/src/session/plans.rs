@@ -31,11 +31,15 @@ pub struct Plan {
     pub views: Vec<Arc<View>>,
     /// User or system variables are named in it.
     pub names_variables: bool,
+    /// It calls stored functions, or its changes run triggers.
+    pub calls_programs: bool,
     /// Virtual tables that it reads and that need SELECT.
     pub system_tables: Vec<VirtualTable>,
     /// Columns of these that it reads: table and position.
     pub columns_read: Vec<(TableId, usize)>,
     pub reusable: bool,
+    /// Made with parameters for literals it misses an index.
+    pub wants_literals: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
     /// What the MAX_EXECUTION_TIME hint of a SELECT says.
@@ -110,6 +114,18 @@ impl Plan {
         });
         let one = one.into_iter().filter(|&(_, assigned)| assigned).map(|(table, _)| table);
         one.chain(many.map(|one| &one.table)).filter(|table| !table.is_temporary)
+    }
+
+    /// Tables whose rows it changes.
+    pub fn changed_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let (one, many): (Option<&Arc<Table>>, &[MultiTarget]) = match &self.kind {
+            PlanKind::Insert(insert) => (Some(&insert.table), &[]),
+            PlanKind::Update(update) => (Some(&update.finder.input.table), &[]),
+            PlanKind::Delete(delete) => (Some(&delete.finder.input.table), &[]),
+            PlanKind::Multi(multi) => (None, &multi.targets),
+            PlanKind::PointSelect { .. } | PlanKind::Select { .. } => (None, &[]),
+        };
+        one.into_iter().chain(many.iter().map(|target| &target.table))
     }
 
     /// SELECT ... FOR UPDATE.
@@ -195,6 +211,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         kind,
         catalog_version: resolver.environment.catalog.version,
         reusable: !resolver.uncacheable,
+        wants_literals: resolver.wants_literals,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         warnings: std::mem::take(&mut resolver.warnings),
         columns_read: resolver.columns_read.take().into_iter().collect(),
@@ -202,6 +219,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         tables_of_definers: resolver.tables_of_definers,
         views: resolver.views_used,
         names_variables: resolver.names_variables,
+        calls_programs: resolver.calls_programs,
         system_tables: resolver.system_tables_used,
         limit_ms,
     }
@@ -392,6 +410,7 @@ fn query_locks_exclusively(query: &QueryPlan) -> bool {
             Input::Derived(query) => query_locks_exclusively(query),
             Input::Virtual(_) | Input::Rows(_) => false,
         }),
+        QueryBody::Call(_) => false,
         QueryBody::SetOperation(operation) => {
             query_locks_exclusively(&operation.first)
                 || operation.rest.iter().any(|term| query_locks_exclusively(&term.query))

@@ -78,10 +78,14 @@ impl Session {
         Ok(Prepared { statement_id, parameters: vec![parameter; parameter_count], columns, warnings: 0 })
     }
 
-    /// Of statements that are not planned, one has parameters: CREATE TABLE ... SELECT, in its query. Errors: 1295, what is wrong with
-    /// the query.
+    /// Of statements that are not planned, these have parameters: CALL, SET, DO, and CREATE TABLE ... SELECT in its query. Errors: 1295,
+    /// what is wrong with the query.
     fn check_parameters(&self, statement: &ast::Statement, count: usize) -> Result<()> {
-        let ast::Statement::CreateTable(create) = statement else { return Err(no_parameters()) };
+        let create = match statement {
+            ast::Statement::CreateTable(create) => create,
+            ast::Statement::Call(_) | ast::Statement::Set(_) | ast::Statement::Do(_) => return Ok(()),
+            _ => return Err(no_parameters()),
+        };
         let query = create.query.as_ref().ok_or_else(no_parameters)?;
         self.make_plan(&ast::Statement::Query(query.clone()), count, None).map(|_| ())
     }
@@ -126,6 +130,7 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         self.again_until = None;
+        self.runs_program &= self.inside_key != 0;
         if !plans::is_planned(statement) {
             self.bound = parameters.to_vec();
             let ran = self.run_statement(statement, Some(statement_id), more, sink).await;
@@ -188,12 +193,12 @@ impl Session {
             return self.run_plan(plan, parameters, false, sink).await;
         };
         self.shared.counters.add(plan.counter(), 1);
-        crate::account::check_plan(self, plan)?;
+        crate::account::check_plan(&self.asking(), plan)?;
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false, !plan.tables.is_empty())?;
         let mut rows = crate::execute::consumer::Collect::new(&self.memory);
         let outcome = self
-            .with_context(parameters, false, async |ctx| {
+            .with_context(&plan.tables, parameters, false, async |ctx| {
                 ctx.survives_kill_in_sleep = query.reads_no_rows();
                 ctx.run_query(query, &mut rows).await
             })
@@ -280,7 +285,14 @@ impl Session {
             .collect();
         self.log_command("Execute", &Ran::Prepared(statement_id, &parameters));
         self.executed = Some(statement_id);
-        Box::pin(self.run_prepared(statement_id, &parameters, false, more, sink)).await
+        let ran = Box::pin(self.run_prepared(statement_id, &parameters, false, more, sink)).await;
+        // What a procedure has given its OUT parameters goes to the variables.
+        for OutParameter { parameter, value, sql_type, .. } in std::mem::take(&mut self.out_parameters) {
+            if let Some(variable) = execute.using.get(parameter) {
+                self.state.set_user_variable(variable, value, sql_type);
+            }
+        }
+        ran
     }
 
     pub fn deallocate(&mut self, name: &str) -> Result<Affected> {
@@ -295,6 +307,16 @@ impl Session {
             None => Err(unknown_name(name, "DEALLOCATE PREPARE")),
         }
     }
+}
+
+/// What CALL has given a parameter of the statement.
+pub struct OutParameter {
+    /// Which one, from 0.
+    pub parameter: usize,
+    /// The procedure's name of it.
+    pub name: String,
+    pub value: Value,
+    pub sql_type: SqlType,
 }
 
 /// The type that a plan is made for: general enough that values of one class share it.

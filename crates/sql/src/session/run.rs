@@ -1,8 +1,10 @@
 //! Running plans.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
+use shoal_cluster::Table;
 use shoal_expr::{EvalContext, NoRow, Warnings};
 use shoal_parser::LiteralText;
 use shoal_parser::ast::SelectInto;
@@ -15,13 +17,14 @@ use super::{Interrupt, Session};
 use crate::convert;
 use crate::counters::HandlerCounters;
 use crate::dml::insert::InsertSettings;
-use crate::dml::{Affected, delete, insert, rows, update};
+use crate::dml::{self, Affected};
 use crate::execute::consumer::{Collect, ToSink};
 use crate::execute::memory::Held;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::files::FileWriter;
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
+use crate::program::statement_host::{InUse, Programs};
 use crate::statement_events::EventKind;
 use crate::statement_times::kind_of;
 use crate::table_usage::RowUse;
@@ -76,9 +79,10 @@ impl Session {
         if !self.begins_again() {
             self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         }
-        let has_tables = !plan.tables.is_empty();
+        let has_tables = !plan.tables.is_empty() || plan.calls_programs;
         self.begin_statement(plan.writes_shared() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
-        let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
+        let may_write = plan.writes() || plan.calls_programs;
+        let savepoint = (self.explicit_transaction && may_write).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
         self.stage("end");
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
@@ -114,12 +118,13 @@ impl Session {
 
     /// How long a plan may run, in milliseconds; 0 for ever. Only SELECT is limited.
     pub(super) fn statement_limit_ms(&self, plan: &Plan) -> u64 {
-        if plan.writes() { 0 } else { plan.limit_ms.unwrap_or(self.variables.max_execution_time_ms) }
+        let is_limited = !plan.writes() && self.inside_key == 0;
+        if !is_limited { 0 } else { plan.limit_ms.unwrap_or(self.variables.max_execution_time_ms) }
     }
 
     /// What was true when the plan was made must still be: tables exist, the user may use them.
     fn check_plan(&self, plan: &Plan) -> Result<()> {
-        crate::account::check_plan(self, plan)
+        crate::account::check_plan(&self.asking(), plan)
     }
 
     /// An autocommitted single-row read needs no snapshot and no transaction.
@@ -218,7 +223,7 @@ impl Session {
                 };
                 let mut consumer = Limited { inner: to_sink, left: limit };
                 let found = self
-                    .with_context(parameters, false, async |ctx| {
+                    .with_context(&plan.tables, parameters, false, async |ctx| {
                         ctx.survives_kill_in_sleep = query.reads_no_rows();
                         ctx.run_query(query, &mut consumer).await?;
                         consumer.inner.begin()?;
@@ -263,28 +268,9 @@ impl Session {
                 ..AutoIncrementSettings::default()
             },
         };
-        let constants = match &plan.kind {
-            PlanKind::Insert(insert) => &insert.constants[..],
-            PlanKind::Update(update) => &update.finder.constants[..],
-            PlanKind::Delete(delete) => &delete.finder.constants[..],
-            _ => &[],
-        };
         let inserts = matches!(plan.kind, PlanKind::Insert(_));
         let affected = self
-            .with_context(parameters, true, async |ctx| {
-                let bound = rows::constant_parameters(constants, ctx).await?;
-                let run = async |ctx: &mut ExecContext<'_>| match &plan.kind {
-                    PlanKind::Insert(plan) => insert::insert(plan, settings, ctx).await,
-                    PlanKind::Update(plan) => update::update(plan, found_rows, ctx).await,
-                    PlanKind::Delete(plan) => delete::delete(plan, ctx).await,
-                    PlanKind::Multi(plan) => delete::run_multi(plan, found_rows, ctx).await,
-                    PlanKind::PointSelect { .. } | PlanKind::Select { .. } => Ok(Affected::default()),
-                };
-                match bound {
-                    Some(parameters) => ctx.with_parameters(&parameters, run).await,
-                    None => run(ctx).await,
-                }
-            })
+            .with_context(&plan.tables, parameters, true, async |ctx| dml::run(plan, settings, ctx).await)
             .await?;
         if self.server.node.cluster().is_some() {
             for table in plan.tables_numbered_by_hand() {
@@ -307,13 +293,14 @@ impl Session {
     /// Runs a query into memory.
     pub async fn collect(&mut self, query: &QueryPlan, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
         let mut rows = Collect::new(&self.memory);
-        self.with_context(parameters, false, async |ctx| ctx.run_query(query, &mut rows).await).await?;
+        self.with_context(&[], parameters, false, async |ctx| ctx.run_query(query, &mut rows).await).await?;
         Ok(rows.rows)
     }
 
     /// Sets up an execution, runs it, and keeps its warnings and counts.
     pub async fn with_context<T>(
         &mut self,
+        tables: &[Arc<Table>],
         parameters: &[Value],
         changes_data: bool,
         work: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
@@ -323,6 +310,18 @@ impl Session {
         let virtual_rows =
             crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables, access);
         let mut handlers = HandlerCounters::default();
+        let programs = Programs {
+            server: &self.server,
+            host: &self.shared.host,
+            variables: &self.variables,
+            usage: &self.table_usage,
+            cache: &self.programs,
+            temporary: self.temporary.as_deref(),
+            lock_reads: self.locks_reads(),
+            is_read_only: self.is_read_only(),
+            settings_key: self.settings_key(),
+            in_use: InUse { tables, around: None },
+        };
         let mut eval = EvalContext::new(parameters, &self.variables.time_zone, now, self.variables.settings);
         eval.changes_data = changes_data;
         eval.warnings = Warnings::with_limit(self.variables.max_error_count);
@@ -339,6 +338,7 @@ impl Session {
             found_rows: 0,
             checks_foreign_keys: self.variables.foreign_key_checks,
             survives_kill_in_sleep: false,
+            programs: &programs,
         };
         // Given away by value, it would be twice in the task of every connection.
         let outcome = {
@@ -387,7 +387,7 @@ impl Session {
         parameters: &[Value],
     ) -> Result<Affected> {
         let mut file = FileWriter::create(self, into, &query.columns).await?;
-        let ran = self.with_context(parameters, false, async |ctx| ctx.run_query(query, &mut file).await).await;
+        let ran = self.with_context(&[], parameters, false, async |ctx| ctx.run_query(query, &mut file).await).await;
         ran?;
         let rows = file.finish().await?;
         if rows == 0 && matches!(into, SelectInto::DumpFile(_)) {

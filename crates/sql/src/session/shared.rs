@@ -10,6 +10,7 @@ use shoal_types::{SqlType, TableId, Value};
 
 use super::Interrupt;
 use crate::counters::Counters;
+use crate::definition_stages::Stages;
 use crate::frontend::TlsSession;
 use crate::profile::Profiles;
 use crate::statement_events::SessionStatements;
@@ -63,6 +64,8 @@ pub struct Activity {
     pub state: &'static str,
     /// What it has run.
     pub(crate) statements: SessionStatements,
+    /// How far its definitions are.
+    pub(crate) stages: Stages,
 }
 
 impl SessionShared {

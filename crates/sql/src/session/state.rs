@@ -1,5 +1,6 @@
 //! What a session remembers between statements, as expressions see it.
 
+use std::any::Any;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,8 @@ pub struct SessionState {
     user_variables: Arc<Mutex<UserVariables>>,
     user_variables_bytes: usize,
     user_variables_held: Held,
+    /// The account that has logged in, if it is a proxy user: the session's is another one.
+    pub proxy_user: Option<AccountKey>,
     /// LAST_INSERT_ID(): the first value that the last INSERT generated.
     pub last_insert_id: u64,
     /// Set by LAST_INSERT_ID(expr) while the statement runs.
@@ -66,6 +69,7 @@ impl SessionState {
             user_variables: Arc::clone(user_variables),
             user_variables_bytes: 0,
             user_variables_held: Held::new(memory),
+            proxy_user: None,
             last_insert_id: 0,
             assigned_insert_id: None,
             insert_id_assigned: false,
@@ -178,5 +182,9 @@ impl SessionValues for SessionState {
 
     fn locks(&mut self) -> Option<&mut dyn UserLocks> {
         Some(&mut self.locks)
+    }
+
+    fn itself(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }

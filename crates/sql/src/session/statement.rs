@@ -7,7 +7,9 @@ use super::Session;
 use crate::account;
 use crate::counters::Counter;
 use crate::dml::Affected;
-use crate::frontend::ResultSink;
+use super::prepared::OutParameter;
+use crate::frontend::{ResultColumn, ResultSink, Summary};
+use crate::program;
 use crate::read_only;
 use crate::statement_events::EventKind;
 
@@ -68,6 +70,14 @@ impl Session {
                 return crate::show::maintenance(self, maintenance, more, sink).await;
             }
             Statement::Execute(execute) => return self.execute_named(execute, more, sink).await,
+            Statement::Call(call) => {
+                self.check_single_user()?;
+                let affected = Box::pin(program::session_host::call(self, call, sink)).await?;
+                if self.executed.is_none() {
+                    self.send_out_parameters(sink)?;
+                }
+                return self.finish(affected, more, sink);
+            }
             Statement::LoadData(load) => {
                 self.count(Counter::ComLoad);
                 self.check_single_user()?;
@@ -181,6 +191,23 @@ impl Session {
         self.finish(affected, more, sink)
     }
 
+    /// What a procedure has given the parameters of a prepared CALL is a result of its own, before the last.
+    fn send_out_parameters<S: ResultSink>(&mut self, sink: &mut S) -> Result<()> {
+        let given = std::mem::take(&mut self.out_parameters);
+        if given.is_empty() {
+            return Ok(());
+        }
+        let column = |one: &OutParameter| ResultColumn {
+            name: one.name.clone(),
+            sql_type: one.sql_type.clone(),
+            ..ResultColumn::default()
+        };
+        sink.columns(&given.iter().map(column).collect::<Vec<ResultColumn>>())?;
+        sink.row(&given.into_iter().map(|one| one.value).collect::<Vec<shoal_types::Value>>())?;
+        let summary = self.summary(0, 0, String::new(), true);
+        sink.finish(&Summary { has_out_parameters: true, ..summary })
+    }
+
     fn finish<S: ResultSink>(&mut self, affected: Affected, more: bool, sink: &mut S) -> Result<()> {
         self.state.row_count = affected.rows as i64;
         let summary = self.summary(affected.rows, affected.last_insert_id, affected.info, more);
@@ -268,16 +295,29 @@ impl Session {
         &mut self,
         expressions: &[ast::Expr],
     ) -> Result<Vec<(shoal_types::Value, shoal_types::SqlType)>> {
-        let plan = self.make_plan(&Statement::Do(expressions.to_vec()), 0, Some(&[]))?;
+        let statement = Statement::Do(expressions.to_vec());
+        let plan = match &self.inside {
+            None => {
+                let types = self.bound_types();
+                self.make_plan(&statement, types.len(), Some(&types))?
+            }
+            Some(inside) => {
+                let (planner, compiled) = (self.planner(), &inside.compiled);
+                compiled.with_locals(&inside.scope, |locals| planner.make_plan_inside(&statement, locals))?
+            }
+        };
         let (super::plans::PlanKind::Select { query, .. } | super::plans::PlanKind::PointSelect { query, .. }) =
             &plan.kind
         else {
             return Ok(Vec::new());
         };
-        crate::account::check_plan(self, &plan)?;
+        crate::account::check_plan(&self.asking(), &plan)?;
         let has_tables = !plan.tables.is_empty();
         self.begin_statement(false, has_tables)?;
-        let rows = self.collect(query, &[]).await;
+        let (inside, bound) = (self.inside.take(), std::mem::take(&mut self.bound));
+        let values = inside.as_ref().map_or(&bound, |inside| &inside.values);
+        let rows = self.collect(query, values).await;
+        (self.inside, self.bound) = (inside, bound);
         if !self.explicit_transaction {
             self.commit_statement(has_tables).await?;
         }

@@ -17,12 +17,14 @@ pub struct NodeStatistics<'a> {
 }
 
 impl<'a> NodeStatistics<'a> {
-    pub fn of(session: &'a Session) -> NodeStatistics<'a> {
-        NodeStatistics {
-            transaction: &session.transaction,
-            usage: &session.table_usage,
-            node: &session.server.node,
-        }
+    pub(crate) fn of(transaction: &'a Transaction, usage: &'a ThreadTableUsage, node: &'a Node) -> NodeStatistics<'a> {
+        NodeStatistics { transaction, usage, node }
+    }
+}
+
+impl Session {
+    pub fn statistics(&self) -> NodeStatistics<'_> {
+        NodeStatistics::of(&self.transaction, &self.table_usage, &self.server.node)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use shoal_cluster::{Catalog, Table};
+use shoal_cluster::{Catalog, Node, Table};
 use shoal_types::{Result, TableId, TableSchema};
 
 use super::Session;
@@ -33,8 +33,7 @@ pub struct TemporaryTables {
 }
 
 impl TemporaryTables {
-    fn catalog(&self, session: &Session) -> Arc<Catalog> {
-        let node = &session.server.node;
+    fn catalog(&self, node: &Arc<Node>) -> Arc<Catalog> {
         if self.tables.is_empty() {
             return node.catalog();
         }
@@ -69,22 +68,27 @@ impl TemporaryTables {
     }
 }
 
+/// The dictionary as a session with these tables sees it.
+pub fn catalog(node: &Arc<Node>, temporary: Option<&TemporaryTables>) -> Arc<Catalog> {
+    temporary.map_or_else(|| node.catalog(), |temporary| temporary.catalog(node))
+}
+
+/// Its version.
+#[inline]
+pub fn catalog_version(node: &Arc<Node>, temporary: Option<&TemporaryTables>) -> u64 {
+    temporary.map_or_else(|| node.catalog_version(), |temporary| temporary.catalog(node).version)
+}
+
 impl Session {
     /// The dictionary as this session sees it.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        match &self.temporary {
-            None => self.server.node.catalog(),
-            Some(temporary) => temporary.catalog(self),
-        }
+        catalog(&self.server.node, self.temporary.as_deref())
     }
 
     /// Its version: raised by every change of what the session sees.
     #[inline]
     pub(crate) fn catalog_version(&self) -> u64 {
-        match &self.temporary {
-            None => self.server.node.catalog_version(),
-            Some(temporary) => temporary.catalog(self).version,
-        }
+        catalog_version(&self.server.node, self.temporary.as_deref())
     }
 
     /// The session's temporary table of this name.

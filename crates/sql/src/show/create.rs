@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{TlsRequirement, User, View};
+use shoal_cluster::{ProgramKind, TlsRequirement, User, View};
 use shoal_parser::ast::{AccountName, ObjectName, ShowCreate};
 use shoal_parser::{quote_identifier, quote_string};
-use shoal_types::{Collation, Error, ErrorCode, Result};
+use shoal_types::{Collation, Error, ErrorCode, Result, Value};
 
 use super::Listing;
 use super::objects::{Found, find_named};
 use crate::account::access::with_roles;
 use crate::account::{self, Privileges, role};
+use crate::ddl::generated_key;
 use crate::ddl::show_create::{create_database_text, create_table_text, type_text};
 use crate::ddl::view::create_view_text;
 use crate::information_schema::{self, row};
@@ -27,18 +28,69 @@ pub fn show_create(session: &Session, create: &ShowCreate) -> Result<Listing> {
             let message = format!("'{}' is not VIEW", qualified(session, name));
             Err(Error::new(ErrorCode::WrongObject, message))
         }
-        ShowCreate::Procedure(name) => Err(missing("PROCEDURE", name)),
-        ShowCreate::Function(name) => Err(missing("FUNCTION", name)),
-        ShowCreate::Trigger(_) => Err(Error::new(ErrorCode::TrgDoesNotExist, "Trigger does not exist")),
-        ShowCreate::Event(name) => {
-            Err(Error::new(ErrorCode::EventDoesNotExist, format!("Unknown event '{}'", name.name.value)))
-        }
+        ShowCreate::Procedure(name) => program(session, ProgramKind::Procedure, name),
+        ShowCreate::Function(name) => program(session, ProgramKind::Function, name),
+        ShowCreate::Trigger(name) => program(session, ProgramKind::Trigger, name),
+        ShowCreate::Event(name) => program(session, ProgramKind::Event, name),
         ShowCreate::User(name) => user(session, name),
     }
 }
 
-fn missing(kind: &str, name: &ObjectName) -> Error {
-    Error::new(ErrorCode::SpDoesNotExist, format!("{kind} {} does not exist", name.name.value))
+/// A stored program. Whoever may run it but not change it does not see its body.
+fn program(session: &Session, kind: ProgramKind, name: &ObjectName) -> Result<Listing> {
+    let missing = || match kind {
+        ProgramKind::Trigger => Error::new(ErrorCode::TrgDoesNotExist, "Trigger does not exist"),
+        ProgramKind::Event => {
+            Error::new(ErrorCode::EventDoesNotExist, format!("Unknown event '{}'", name.name.value))
+        }
+        _ => {
+            let message = format!("{} {} does not exist", kind.word(), name.name.value);
+            Error::new(ErrorCode::SpDoesNotExist, message)
+        }
+    };
+    let no_database = || Error::new(ErrorCode::NoDb, "No database selected");
+    let database = match &name.schema {
+        Some(schema) => schema.value.clone(),
+        None => session.state.database.clone().ok_or_else(no_database)?,
+    };
+    let catalog = session.server.node.catalog();
+    let program = catalog.program(&database, kind, &name.name.value).ok_or_else(missing)?;
+    let text = crate::program::text::create(program);
+    let (charset, collation) = (&program.character_set_client, program.collation_connection.name());
+    let database_collation = program.database_collation.name();
+    let ends = "character_set_client v64!, collation_connection v64!, Database Collation v64!";
+    Ok(match kind {
+        ProgramKind::Procedure | ProgramKind::Function => {
+            let may_see = account::check_alter_routine(&session.asking(), program).is_ok()
+                || account::check_execute(&session.asking(), program).is_ok();
+            if !may_see {
+                return Err(missing());
+            }
+            let text = account::check_alter_routine(&session.asking(), program).is_ok().then_some(text);
+            let word = if kind == ProgramKind::Procedure { "Procedure" } else { "Function" };
+            let columns = format!("{word} v64!, sql_mode v520!, Create {word} l, {ends}");
+            let row = row![&program.name, &program.sql_mode, text, charset, collation, database_collation];
+            Listing::new(&columns, vec![row])
+        }
+        ProgramKind::Trigger => {
+            let table = program.trigger.as_ref().map_or("", |place| place.table.as_str());
+            account::require(session, &database, Some(table), Privileges::TRIGGER)?;
+            let columns = format!("Trigger v64!, sql_mode v520!, SQL Original Statement l!, {ends}, Created S!");
+            let created = session.variables.time_zone.from_utc_micros(program.created_us, 2);
+            let created = Value::DateTime(created);
+            let row =
+                row![&program.name, &program.sql_mode, text, charset, collation, database_collation, created];
+            Listing::new(&columns, vec![row])
+        }
+        ProgramKind::Event => {
+            account::require(session, &database, None, Privileges::EVENT)?;
+            let columns = format!("Event v64!, sql_mode v520!, time_zone v64!, Create Event l!, {ends}");
+            let zone = program.schedule.as_ref().map_or("", |schedule| schedule.zone.as_str());
+            let row =
+                row![&program.name, &program.sql_mode, zone, text, charset, collation, database_collation];
+            Listing::new(&columns, vec![row])
+        }
+    })
 }
 
 fn qualified(session: &Session, name: &ObjectName) -> String {
@@ -66,7 +118,9 @@ fn table(session: &Session, name: &ObjectName) -> Result<Listing> {
         Found::Base(table) => {
             let mut schema = table.schema.clone();
             schema.options.auto_increment = information_schema::next_auto_increment(&table).unwrap_or(1);
-            let text = create_table_text(&schema);
+            let shown =
+                generated_key::shown(&schema, information_schema::shows_generated_keys(&session.variables));
+            let text = create_table_text(&shown);
             let text = if table.is_temporary { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text };
             (schema.name.clone(), text)
         }
@@ -129,6 +183,7 @@ pub fn grants(session: &Session, name: Option<&AccountName>, using: &[AccountNam
     // The mandatory roles are not the account's own.
     let mandatory = if is_own { session.server.mandatory_roles.list() } else { Arc::default() };
     let mut lines = account::grants_text(&with_roles(&catalog, &user, &roles));
+    lines.extend(account::proxy::grants_text(&user));
     lines.extend(role::grants_text(&user, &mandatory));
     let rows = lines.into_iter().map(|line| row![line]).collect();
     let mut listing = Listing::new("grants v1024!", rows);

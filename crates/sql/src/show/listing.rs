@@ -1,15 +1,14 @@
 //! A list of rows with names, filtered by LIKE or WHERE.
 
-use shoal_expr::{BuildContext, EvalContext};
+use shoal_expr::EvalContext;
 use shoal_parser::ast::{self, ShowFilter};
 use shoal_types::{Collation, Error, Result, Value};
 
 use crate::frontend::ResultColumn;
 use crate::information_schema::types_of;
 use crate::resolve::scope::ScopeTable;
-use crate::resolve::{Clause, ResolveEnvironment, Resolver};
+use crate::resolve::{Clause, Resolver};
 use crate::session::Session;
-use crate::session::statistics::NodeStatistics;
 
 /// A result that is not planned.
 #[derive(Debug, Default)]
@@ -59,20 +58,9 @@ impl Listing {
     /// WHERE over the columns by their headings.
     pub fn keep_where(&mut self, session: &mut Session, condition: &ast::Expr) -> Result<()> {
         let condition = {
-            let catalog = session.server.node.catalog();
-            let variables = session.variable_reader();
-            let statistics = NodeStatistics::of(session);
-            let database = session.state.database.as_deref();
-            let environment = ResolveEnvironment {
-                catalog: &catalog,
-                database,
-                build: BuildContext { settings: session.variables.settings, database },
-                parameter_types: Some(&[]),
-                variables: &variables,
-                only_full_group_by: false,
-                lock_reads: false,
-                statistics: &statistics,
-            };
+            let planner = session.planner();
+            let around = planner.surroundings();
+            let environment = planner.environment(&around, Some(&[]), None);
             let mut resolver = Resolver::new(&environment, 0);
             resolver.block().clause = Clause::Where;
             resolver.scope().add_table(ScopeTable::of_columns("", &self.columns))?;

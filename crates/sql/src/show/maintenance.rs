@@ -184,10 +184,10 @@ async fn read_table(session: &mut Session, name: &ObjectName, items: &str, hint:
     let parsed = shoal_parser::parse_first(text.as_bytes(), 0, shoal_parser::ParserMode::NONE)
         .map_err(|error| crate::session::syntax_error(&error))?;
     let plan = session.make_plan(&parsed.statement, 0, Some(&[]))?;
-    account::check_plan(session, &plan)?;
+    account::check_plan(&session.asking(), &plan)?;
     let mut summed = Summed::default();
     if let PlanKind::Select { query, .. } | PlanKind::PointSelect { query, .. } = &plan.kind {
-        session.with_context(&[], false, async |ctx| ctx.run_query(query, &mut summed).await).await?;
+        session.with_context(&[], &[], false, async |ctx| ctx.run_query(query, &mut summed).await).await?;
     }
     Ok(summed)
 }

@@ -120,7 +120,8 @@ fn listing(session: &mut Session, show: &Show) -> Result<Listing> {
         }
         Show::Create(create) => create::show_create(session, create),
         Show::Grants { account, using } => create::grants(session, account.as_ref(), using),
-        Show::ProcedureStatus { .. } | Show::FunctionStatus { .. } => Ok(objects::routines()),
+        Show::ProcedureStatus { .. } => Ok(objects::routines(session, "PROCEDURE")),
+        Show::FunctionStatus { .. } => Ok(objects::routines(session, "FUNCTION")),
         Show::ProcedureCode(_) => Err(Error::unsupported("SHOW PROCEDURE CODE")),
         Show::FunctionCode(_) => Err(Error::unsupported("SHOW FUNCTION CODE")),
         Show::ParseTree(_) => Err(Error::unsupported("SHOW PARSE_TREE")),

@@ -1,4 +1,4 @@
-//! Databases, tables, columns and indexes; and the empty lists of objects that Shoal does not have.
+//! Databases, tables, columns, indexes and stored programs.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 
 use super::Listing;
 use crate::account;
+use crate::ddl::generated_key;
 use crate::information_schema::{self, Rows, VirtualTable, row};
 use crate::session::Session;
 
@@ -162,7 +163,10 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
     const SHORT: &[usize] = &[3, 15, 6, 16, 5, 17];
     const FULL: &[usize] = &[3, 15, 14, 6, 16, 5, 17, 18, 19];
     let rows = match find_named(session, table)? {
-        Found::Base(table) => information_schema::columns_of(&rows_of(session).viewer(), &table),
+        Found::Base(table) => {
+            let shows = information_schema::shows_generated_keys(&session.variables);
+            information_schema::columns_of(&rows_of(session).viewer(), &table, shows)
+        }
         Found::Virtual(table) => information_schema::columns_of_virtual(table),
         Found::View(view) => information_schema::columns_of_view(&rows_of(session).viewer(), &view),
     };
@@ -183,30 +187,55 @@ pub fn indexes(session: &Session, table: &ObjectName) -> Result<Listing> {
         Visible v3!, Expression l";
     let rows = match find_named(session, table)? {
         Found::Base(table) => {
-            information_schema::statistics_of(&table.schema, session.transaction.row_count(&table))
+            let shows = information_schema::shows_generated_keys(&session.variables);
+            let schema = generated_key::shown(&table.schema, shows);
+            information_schema::statistics_of(&schema, session.transaction.row_count(&table))
         }
         Found::Virtual(_) | Found::View(_) => Vec::new(),
     };
     Ok(Listing::new(COLUMNS, rows.iter().map(|row| pick(row, PLACES)).collect()))
 }
 
+/// The rows of a table of information_schema about stored programs.
+fn programs(session: &Session, rows: fn(&Rows<'_>) -> Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    rows(&rows_of(session))
+}
+
+/// The columns at these places, of the rows whose column at `place` is `name`.
+fn picked(rows: Vec<Vec<Value>>, (place, name): (usize, Option<&str>), columns: &[usize]) -> Vec<Vec<Value>> {
+    let is_wanted = |row: &Vec<Value>| name.is_none_or(|name| row[place] == Value::str(name));
+    let pick = |row: Vec<Value>| columns.iter().map(|&column| row[column].clone()).collect();
+    rows.into_iter().filter(is_wanted).map(pick).collect()
+}
+
 pub fn triggers(session: &Session, schema: Option<&Ident>) -> Result<Listing> {
-    database_of(session, schema)?;
+    let database = database_of(session, schema)?;
     let columns = "Trigger v64!, Event v6!, Table n64!, Statement l!, Timing v6!, Created s!, sql_mode v520!, \
         Definer v288!, character_set_client v64!, collation_connection v64!, Database Collation v64!";
-    Ok(Listing { like_column: 2, ..Listing::new(columns, Vec::new()) })
+    let mut rows = programs(session, information_schema::programs::triggers);
+    rows.sort_by_cached_key(|row| {
+        let event = ["INSERT", "UPDATE", "DELETE"].iter().position(|event| row[3] == Value::str(*event));
+        (row[6].to_text(), event, row[11] != Value::str("BEFORE"), row[7].to_u64().value)
+    });
+    let rows = picked(rows, (1, Some(&database)), &[2, 3, 6, 9, 11, 16, 17, 18, 19, 20, 21]);
+    Ok(Listing { like_column: 2, ..Listing::new(columns, rows) })
 }
 
 pub fn events(session: &Session, schema: Option<&Ident>) -> Result<Listing> {
-    database_of(session, schema)?;
+    let database = database_of(session, schema)?;
     let columns = "Db n64!, Name v64!, Definer v288!, Time zone v64!, Type v9!, Execute at d, Interval value v256, \
         Interval field v18, Starts d, Ends d, Status v21!, Originator u!, character_set_client v64!, \
         collation_connection v64!, Database Collation v64!";
-    Ok(Listing { like_column: 1, ..Listing::new(columns, Vec::new()) })
+    let rows = programs(session, information_schema::programs::events);
+    let rows =
+        picked(rows, (1, Some(&database)), &[1, 2, 3, 4, 7, 8, 9, 10, 12, 13, 14, 20, 21, 22, 23]);
+    Ok(Listing { like_column: 1, ..Listing::new(columns, rows) })
 }
 
-pub fn routines() -> Listing {
+pub fn routines(session: &Session, kind: &str) -> Listing {
     let columns = "Db n64!, Name v64!, Type v9!, Definer v288!, Modified s!, Created s!, Security_type v7!, \
         Comment t!, character_set_client v64!, collation_connection v64!, Database Collation v64!";
-    Listing { like_column: 1, ..Listing::new(columns, Vec::new()) }
+    let rows = programs(session, information_schema::programs::routines);
+    let rows = picked(rows, (4, Some(kind)), &[2, 3, 4, 27, 24, 23, 22, 26, 28, 29, 30]);
+    Listing { like_column: 1, ..Listing::new(columns, rows) }
 }

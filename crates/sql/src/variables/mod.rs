@@ -3,11 +3,13 @@
 //! `registry` lists them all. Variables that the server looks at live in typed fields of [`SessionVariables`]; the others are
 //! text that clients may set and read back. [`Globals`] keeps what SET GLOBAL and the command line said.
 
+mod optimizer_switch;
 pub mod read;
 pub mod registry;
 pub mod set;
 pub mod sql_mode;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -44,6 +46,8 @@ pub struct SessionVariables {
     pub wait_timeout_s: u64,
     pub sql_safe_updates: bool,
     pub foreign_key_checks: bool,
+    /// A flag of optimizer_switch.
+    pub uses_invisible_indexes: bool,
     pub connection_memory_limit: u64,
     pub connection_memory_chunk_size: u64,
     pub global_connection_memory_tracking: bool,
@@ -88,6 +92,7 @@ impl SessionVariables {
             wait_timeout_s: 28_800,
             sql_safe_updates: false,
             foreign_key_checks: true,
+            uses_invisible_indexes: false,
             connection_memory_limit: u64::MAX,
             connection_memory_chunk_size: 8192,
             global_connection_memory_tracking: false,
@@ -136,10 +141,16 @@ impl SessionVariables {
 
     /// Gives a variable a value in its text form. Errors: 1231.
     pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
-        let text = set::as_shown(definition, definition.check(text)?);
+        let text =
+            set::as_shown(definition, definition.check(&complete(definition, &self.text(definition), text))?);
         set::apply(self, definition.name, &text)?;
         insert_text(Arc::make_mut(&mut self.texts), definition.name, text);
         Ok(())
+    }
+
+    /// Whether a switch that nothing asks for on every statement is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        registry::find(name).is_some_and(|definition| self.text(definition) == "ON")
     }
 
     /// The engine of tables that name none.
@@ -153,6 +164,14 @@ impl SessionVariables {
             Some(text) => text.clone(),
             None => definition.default.to_owned(),
         }
+    }
+}
+
+/// A text that says only what changes, with what stays as it is; any other as it is, as is a wrong one.
+fn complete<'t>(definition: &Definition, present: &str, text: &'t str) -> Cow<'t, str> {
+    match definition.name {
+        "optimizer_switch" => optimizer_switch::changed(present, text).map_or(Cow::Borrowed(text), Cow::Owned),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -208,7 +227,8 @@ impl Globals {
 
     /// SET GLOBAL. Errors: 1231.
     pub(crate) fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
-        let text = set::as_shown(definition, definition.check(text)?);
+        let text =
+            set::as_shown(definition, definition.check(&complete(definition, &self.text(definition), text))?);
         if definition.in_session() {
             set::apply(&mut SessionVariables::defaults(), definition.name, &text)?;
         }

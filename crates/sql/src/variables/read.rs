@@ -6,20 +6,31 @@ use shoal_expr::{Expr, SessionValues};
 use shoal_parser::ast::{SystemVariable, VariableScope};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
+use super::SessionVariables;
 use super::registry::{self, Definition, Kind, Scope};
 use crate::query_log::Log;
 use crate::resolve::SystemVariables;
 use crate::resolve::expression::string_literal;
+use crate::server::Server;
 use crate::session::Session;
+use crate::session::state::SessionState;
 
-/// Reads variables for the resolver.
-pub struct VariableReader<'a>(&'a Session);
+/// Reads variables of a session.
+#[derive(Clone, Copy)]
+pub struct VariableReader<'a> {
+    pub server: &'a Server,
+    pub variables: &'a SessionVariables,
+    pub state: &'a SessionState,
+}
 
 impl Session {
-    pub fn variable_reader(&self) -> VariableReader<'_> {
-        VariableReader(self)
+    pub fn variable_text(&self, definition: &'static Definition, global: bool) -> String {
+        let reader = VariableReader { server: &self.server, variables: &self.variables, state: &self.state };
+        reader.variable_text(definition, global)
     }
+}
 
+impl VariableReader<'_> {
     /// A variable's text in a scope.
     pub fn variable_text(&self, definition: &'static Definition, global: bool) -> String {
         if let Some(text) = self.live_text(definition.name, global) {
@@ -48,6 +59,10 @@ impl Session {
             "error_count" => {
                 let is_error = |warning: &&shoal_types::Warning| warning.level == shoal_types::WarningLevel::Error;
                 self.state.warnings.iter().filter(is_error).count().to_string()
+            }
+            "proxy_user" => {
+                let (user, host) = self.state.proxy_user.as_ref()?;
+                format!("'{user}'@'{host}'")
             }
             "last_insert_id" | "identity" => self.state.last_insert_id.to_string(),
             "timestamp" => {
@@ -85,12 +100,12 @@ impl SystemVariables for VariableReader<'_> {
             }
             None => false,
         };
-        let collation = self.0.variables.settings.collation_connection;
-        Ok(as_expression(definition, &self.0.variable_text(definition, global), collation))
+        let collation = self.variables.settings.collation_connection;
+        Ok(as_expression(definition, &self.variable_text(definition, global), collation))
     }
 
     fn user_variable_type(&self, name: &str) -> Option<SqlType> {
-        self.0.state.user_variable(name).map(|(_, sql_type)| sql_type)
+        self.state.user_variable(name).map(|(_, sql_type)| sql_type)
     }
 }
 

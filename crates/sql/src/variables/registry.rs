@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use shoal_parser::ast::SystemVariable;
 use shoal_types::{Error, ErrorCode, Result};
 
+use super::optimizer_switch;
 use crate::ddl::engine::{self, DEFAULT_ENGINE};
 
 /// Where a variable has values, and whether SET may change them.
@@ -78,6 +79,9 @@ impl Definition {
                 let known = |word: &str| words.iter().find(|known| known.eq_ignore_ascii_case(word)).copied();
                 let chosen: Option<Vec<_>> = text.split(',').map(|word| known(word.trim())).collect();
                 chosen.map(|words| words.join(",")).ok_or_else(|| self.wrong_value(text))
+            }
+            Kind::Text if self.name == "optimizer_switch" => {
+                optimizer_switch::changed(optimizer_switch::DEFAULT, text).ok_or_else(|| self.wrong_value(text))
             }
             Kind::Text if self.name == "sql_mode" => Ok(super::sql_mode::SqlModes::parse(text)?.text()),
             Kind::Text if self.name == "log_output" => {
@@ -228,6 +232,7 @@ variables! {
     "character_set_server" Both Kind::Text, "utf8mb4";
     "character_set_system" ReadOnly Kind::Text, "utf8mb3";
     "character_sets_dir" ReadOnly Kind::Text, "";
+    "check_proxy_users" Global Kind::Switch, "OFF";
     "collation_connection" Both Kind::Text, "utf8mb4_0900_ai_ci";
     "collation_database" Both Kind::Text, "utf8mb4_0900_ai_ci";
     "collation_server" Both Kind::Text, "utf8mb4_0900_ai_ci";
@@ -247,8 +252,9 @@ variables! {
     "disconnect_on_expired_password" ReadOnly Kind::Switch, "ON";
     "div_precision_increment" Both Kind::Integer(0, 30), "4";
     "error_count" ReadOnly Kind::Integer(0, U64), "0";
-    "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "OFF";
+    "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "ON";
     "explicit_defaults_for_timestamp" Both Kind::Switch, "ON";
+    "external_user" ReadOnly Kind::Text, "NULL";
     "flush" Global Kind::Switch, "OFF";
     "foreign_key_checks" Both Kind::Switch, "ON";
     "general_log" Global Kind::Switch, "OFF";
@@ -282,6 +288,7 @@ variables! {
     "have_openssl" ReadOnly Kind::Text, "DISABLED";
     "have_ssl" ReadOnly Kind::Text, "DISABLED";
     "hostname" ReadOnly Kind::Text, "localhost";
+    "http_profiles" ReadOnly Kind::Switch, "OFF";
     "http_rest" ReadOnly Kind::Switch, "OFF";
     "http_tls" ReadOnly Kind::Switch, "OFF";
     "identity" Session Kind::Integer(0, U64), "0";
@@ -307,6 +314,7 @@ variables! {
     "local_infile" Global Kind::Switch, "OFF";
     "lock_wait_timeout" Both Kind::Integer(1, 31_536_000), "31536000";
     "log_bin" ReadOnly Kind::Switch, "OFF";
+    "log_bin_trust_function_creators" Global Kind::Switch, "OFF";
     "log_error" ReadOnly Kind::Text, "stderr";
     "log_error_services" Global Kind::Text, "log_filter_internal; log_sink_internal";
     "log_error_verbosity" Global Kind::Integer(1, 3), "2";
@@ -330,8 +338,10 @@ variables! {
     "max_length_for_sort_data" Both Kind::Integer(4, 8_388_608), "4096";
     "max_prepared_stmt_count" Global Kind::Integer(0, 4_194_304), "16382";
     "max_sort_length" Both Kind::Integer(4, 8_388_608), "1024";
+    "max_sp_recursion_depth" Both Kind::Integer(0, 255), "0";
     "max_user_connections" Both Kind::Integer(0, U32), "0";
     "min_examined_row_limit" Both Kind::Integer(0, U64), "0";
+    "mysql_native_password_proxy_users" Global Kind::Switch, "OFF";
     "ndb_autoincrement_prefetch_sz" Both Kind::Integer(1, 65_536), "512";
     "ndb_batch_size" Both Kind::Integer(0, U32), "32768";
     "ndb_force_send" Both Kind::Switch, "ON";
@@ -351,7 +361,7 @@ variables! {
     "old_alter_table" Both Kind::Switch, "OFF";
     "optimizer_prune_level" Both Kind::Integer(0, 1), "1";
     "optimizer_search_depth" Both Kind::Integer(0, 62), "62";
-    "optimizer_switch" Both Kind::Text, "";
+    "optimizer_switch" Both Kind::Text, optimizer_switch::DEFAULT;
     "password_history" Global Kind::Integer(0, U32), "0";
     "password_require_current" Global Kind::Switch, "OFF";
     "password_reuse_interval" Global Kind::Integer(0, U32), "0";
@@ -364,6 +374,7 @@ variables! {
     "protocol_compression_algorithms" Global Kind::Words(&["zlib", "zstd", "uncompressed"]), "zlib,zstd,uncompressed";
     "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
     "proxy_protocol_networks" ReadOnly Kind::Text, "";
+    "proxy_user" ReadOnly Kind::Text, "NULL";
     "query_alloc_block_size" Both Kind::Integer(1024, U32), "8192";
     "query_cache_size" ReadOnly Kind::Integer(0, U64), "0";
     "query_cache_type" ReadOnly Kind::Text, "OFF";
@@ -381,7 +392,9 @@ variables! {
     "session_track_state_change" Both Kind::Switch, "OFF";
     "session_track_system_variables" Both Kind::Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
     "session_track_transaction_info" Both Kind::Word(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF";
+    "sha256_password_proxy_users" Global Kind::Switch, "OFF";
     "show_create_table_verbosity" Both Kind::Switch, "OFF";
+    "show_gipk_in_create_table_and_information_schema" Both Kind::Switch, "ON";
     "skip_external_locking" ReadOnly Kind::Switch, "ON";
     "skip_name_resolve" ReadOnly Kind::Switch, "ON";
     "skip_networking" ReadOnly Kind::Switch, "OFF";
@@ -392,6 +405,7 @@ variables! {
     "sql_auto_is_null" Both Kind::Switch, "OFF";
     "sql_big_selects" Both Kind::Switch, "ON";
     "sql_buffer_result" Both Kind::Switch, "OFF";
+    "sql_generate_invisible_primary_key" Both Kind::Switch, "OFF";
     "sql_log_bin" Session Kind::Switch, "ON";
     "sql_log_off" Both Kind::Switch, "OFF";
     "sql_mode" Both Kind::Text, DEFAULT_MODES;

@@ -357,6 +357,9 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         "wait_timeout" => variables.wait_timeout_s = number(),
         "sql_safe_updates" => variables.sql_safe_updates = on,
         "foreign_key_checks" => variables.foreign_key_checks = on,
+        "optimizer_switch" => {
+            variables.uses_invisible_indexes = super::optimizer_switch::is_on(text, "use_invisible_indexes");
+        }
         "long_query_time" => {
             let seconds: f64 = text.parse().unwrap_or(0.0);
             variables.long_query_time_micros = (seconds * 1e6).round() as u64;

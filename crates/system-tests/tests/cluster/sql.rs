@@ -53,6 +53,33 @@ fn numbers_rise_on_each_node_and_are_never_given_twice() {
     assert_eq!(one.text("SELECT COUNT(*), COUNT(DISTINCT id) FROM t").unwrap(), ["406,406"]);
 }
 
+/// Blocks of numbers that one node fetches go on where its last one ended, as long as nobody else needs any.
+#[test]
+fn numbers_of_one_client_have_no_gaps_whatever_statements_take_them() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(
+        &mut one,
+        &["CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)", "INSERT INTO t (v) VALUES (1),(2),(3)"],
+    );
+    for _ in 0..6 {
+        run(&mut one, &["INSERT INTO t (v) SELECT v FROM t", "INSERT INTO t (v) VALUES (4)"]);
+    }
+    assert_eq!(one.text("SELECT COUNT(*), MIN(id), MAX(id) FROM t").unwrap(), ["255,1,255"]);
+    // An added column is numbered from 1 on, in the order of the rows, and goes on behind them on every node.
+    run(&mut other, &["CREATE TABLE u (v INT)"]);
+    for v in 0..20 {
+        for client in [&mut one, &mut other] {
+            run(client, &[&format!("INSERT INTO u VALUES ({v})")]);
+        }
+    }
+    run(&mut other, &["ALTER TABLE u ADD n INT AUTO_INCREMENT PRIMARY KEY"]);
+    let expected: Vec<String> = (0..40).map(|row| format!("{},{}", row / 2, row + 1)).collect();
+    assert_eq!(one.text("SELECT v, n FROM u").unwrap(), expected);
+    run(&mut one, &["INSERT INTO u (v) VALUES (100)"]);
+    assert_eq!(other.text("SELECT n > 40 FROM u WHERE v = 100").unwrap(), ["1"]);
+}
+
 #[test]
 fn a_node_that_is_read_only_refuses_writes_and_holds_rows_that_others_write() {
     let cluster = DevCluster::start(&["--data-nodes", "2"]);
@@ -125,6 +152,66 @@ fn status_counts_the_data_nodes_of_the_cluster() {
         nodes.push(value("Ndb_cluster_node_id"));
     }
     assert_ne!(nodes[0], nodes[1]);
+}
+
+/// Rows of all partitions, whichever node leads them, are merged by key: what the golden script `row_order` says of one process.
+#[test]
+fn rows_without_order_by_come_in_the_order_of_their_keys_on_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (id INT PRIMARY KEY, k INT, s VARCHAR(300), KEY (k))"]);
+    // More rows than come in one batch of a partition.
+    let ids: Vec<i64> = (0..3000).map(|number| number * 1_237 % 3_001 - 1500).collect();
+    for part in ids.chunks(500) {
+        let rows: Vec<String> = part.iter().map(|id| format!("({id},{},'{id}')", id.rem_euclid(7))).collect();
+        run(&mut other, &[&format!("INSERT INTO t VALUES {}", rows.join(","))]);
+    }
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    let expected = |wanted: &dyn Fn(i64) -> bool| -> Vec<String> {
+        sorted.iter().filter(|&&id| wanted(id)).map(i64::to_string).collect()
+    };
+    for client in [&mut one, &mut other] {
+        assert_eq!(client.text("SELECT id FROM t").unwrap(), expected(&|_| true));
+        assert_eq!(
+            client.text("SELECT id FROM t WHERE s LIKE '%77'").unwrap(),
+            expected(&|id| { id.abs() % 100 == 77 })
+        );
+        assert_eq!(client.text("SELECT id FROM t LIMIT 3").unwrap(), expected(&|_| true)[..3]);
+        assert_eq!(client.text("SELECT id FROM t WHERE k = 4").unwrap(), expected(&|id| id.rem_euclid(7) == 4));
+        let by_k = client.text("SELECT id, k FROM t FORCE INDEX (k) WHERE k IN (5, 2)").unwrap();
+        let of = |k: i64| sorted.iter().filter(move |id| id.rem_euclid(7) == k).map(move |id| format!("{id},{k}"));
+        assert_eq!(by_k, of(2).chain(of(5)).collect::<Vec<_>>());
+        let listed = "SELECT id FROM t WHERE id IN (700, -3, 12, -1400, 8, 1311)";
+        assert_eq!(client.text(listed).unwrap(), ["-1400", "-3", "8", "12", "700", "1311"]);
+    }
+    run(&mut other, &["DELETE FROM t LIMIT 10", "UPDATE t SET s = 'changed' WHERE k = 3 LIMIT 5"]);
+    let left = &sorted[10..];
+    let changed: Vec<String> =
+        left.iter().filter(|id| id.rem_euclid(7) == 3).take(5).map(i64::to_string).collect();
+    assert_eq!(one.text("SELECT id FROM t LIMIT 1").unwrap(), [left[0].to_string()]);
+    assert_eq!(one.text("SELECT id FROM t WHERE s = 'changed'").unwrap(), changed);
+}
+
+#[test]
+fn keys_of_prefixes_and_generated_ones_are_the_same_for_all_nodes() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (name VARCHAR(40), v INT, PRIMARY KEY (name(3)))"]);
+    for number in 100..140 {
+        run(&mut one, &[&format!("INSERT INTO t VALUES ('{number}-first', {number})")]);
+        let error = other.execute(&format!("INSERT INTO t VALUES ('{number}-second', 0)")).err().unwrap();
+        assert_eq!(error.errno(), 1062);
+        assert!(error.to_string().contains(&format!("Duplicate entry '{number}' for key")), "{error}");
+        let find = format!("SELECT v FROM t WHERE name = '{number}-first'");
+        assert_eq!(other.text(&find).unwrap(), [number.to_string()]);
+    }
+    run(&mut other, &["UPDATE t SET name = CONCAT(name, '-changed') WHERE v < 120"]);
+    let expected: Vec<String> = (100..140).map(|number: u32| number.to_string()).collect();
+    assert_eq!(one.text("SELECT v FROM t").unwrap(), expected);
+    run(&mut other, &["SET sql_generate_invisible_primary_key = ON", "CREATE TABLE g (v INT)"]);
+    run(&mut other, &["INSERT INTO g VALUES (3), (1), (2)"]);
+    assert_eq!(one.text("SELECT my_row_id, v FROM g").unwrap(), ["1,3", "2,1", "3,2"]);
 }
 
 /// The rows' hidden keys must not come from the AUTO_INCREMENT column's sequence, nor be alike on two nodes.

@@ -256,7 +256,13 @@ fn what_is_collected_is_told_and_is_not_to_be_changed() {
     let mut client = server.client();
     let consumers =
         "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'YES' AND NAME LIKE 'events%'";
-    assert_eq!(client.text(consumers).unwrap(), ["events_statements_current", "events_statements_history"]);
+    let collected = [
+        "events_stages_current",
+        "events_stages_history",
+        "events_statements_current",
+        "events_statements_history",
+    ];
+    assert_eq!(client.text(consumers).unwrap(), collected);
     for table in ["actors", "instruments", "objects", "threads"] {
         let count = row(
             &mut client,

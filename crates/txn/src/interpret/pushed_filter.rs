@@ -53,7 +53,7 @@ impl std::ops::Deref for FilteredScan {
 impl FilteredScan {
     /// `is_merged`: rows of several partitions, by their keys in the index.
     pub fn new(request: ScanRequest, mut pushed: PushedFilter, is_merged: bool) -> FilteredScan {
-        let (types, keys) = (request.table.layout.types(), &request.table.keys);
+        let (types, keys) = (request.table.layout.types(), &request.table.entry_keys);
         let columns = pushed.columns.take().filter(|columns| columns.iter().all(|&column| column < types.len()));
         let projected = columns.map(|mut columns| {
             let merged = keys.get(request.index).filter(|_| is_merged);
@@ -80,7 +80,9 @@ impl FilteredScan {
 
     /// The key in the scan's index, of rows that are merged.
     pub fn index_key(&self) -> &KeySpec {
-        self.projected.as_ref().map_or(&self.request.table.keys[self.request.index], |projected| &projected.index)
+        self.projected
+            .as_ref()
+            .map_or(&self.request.table.entry_keys[self.request.index], |projected| &projected.index)
     }
 
     /// The primary key, of rows that are locked.

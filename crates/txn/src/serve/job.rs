@@ -442,8 +442,7 @@ impl Turn<'_> {
     }
 
     /// A row that does not fit is its sender's fault, unless that knows a newer version of the table than there is here yet. Who knows an
-    /// older one has been refused before. (Rows of all versions of one table lie alike anyway: a table that is altered in another way is
-    /// made anew, with another id.)
+    /// older one has been refused before, and its rows could be read.
     fn blame(&self, partition: &Partition, table: TableId, error: Error) -> Error {
         let is_ahead = |(planned, version): (u32, u32)| {
             planned == table.0 && partition.schema(table).is_some_and(|present| present.version < version)

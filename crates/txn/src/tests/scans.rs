@@ -174,3 +174,47 @@ fn large_rows_are_shown_a_few_at_a_time() {
         }
     });
 }
+
+/// Batches of some partitions are copied and one partition is walked over, so what is behind the end of a batch, a refused row or a
+/// pause must neither be lost nor come twice.
+#[test]
+fn rows_are_merged_by_key_and_primary_key_whatever_is_refused_and_wherever_the_visitor_stops() {
+    for partitions in [2, 5] {
+        let node = TestNode::new(partitions);
+        run(async {
+            let table = node.create("t", Shape::IndexedK).await;
+            let rows: Vec<(i64, Option<i64>)> =
+                (0..1500).map(|number| (number * 1117 % 1511, Some(number % 9))).collect();
+            load(&node, &table, rows.iter().copied()).await;
+            let mut transaction = node.begun(Isolation::RepeatableRead);
+            for (index, descending, divisor) in
+                [(0, false, 1), (0, true, 3), (1, false, 1), (1, true, 1), (1, false, 400)]
+            {
+                let wanted = |row: (i64, Option<i64>)| row.0 % divisor == 0;
+                let mut expected: Vec<_> = rows.iter().copied().filter(|&row| wanted(row)).collect();
+                expected.sort_unstable_by_key(|&(id, k)| if index == 0 { (None, id) } else { (k, id) });
+                if descending {
+                    expected.reverse();
+                }
+                for stop_at in [usize::MAX, 1, 2, 127, 128, 129, 600] {
+                    let request = ScanRequest { descending, ..scan_all(&table, index, true, SNAPSHOT) };
+                    let mut scan = transaction.scan(request);
+                    assert!(scan.probes_ahead());
+                    let mut found = Vec::new();
+                    let mut visit = |row: shoal_types::row::RowRef<'_>| {
+                        found.push(read(row));
+                        Ok(if found.len() == stop_at { Visit::TakeAndStop } else { Visit::Take })
+                    };
+                    let mut probe = |row: shoal_types::row::RowRef<'_>| wanted(read(row));
+                    while scan.next_probing(&mut transaction, &mut probe, &mut visit).await.unwrap() {}
+                    let end = expected.len().min(stop_at);
+                    assert_eq!(
+                        found,
+                        expected[..end],
+                        "index {index}, {partitions} partitions, stop at {stop_at}"
+                    );
+                }
+            }
+        });
+    }
+}

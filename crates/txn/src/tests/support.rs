@@ -165,6 +165,7 @@ pub fn schema(id: TableId, name: &str, shape: Shape) -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

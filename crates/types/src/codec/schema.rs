@@ -8,14 +8,16 @@ use super::{append_value, damaged, read_value};
 use crate::decimal::{MAX_PRECISION, MAX_SCALE};
 use crate::error::Result;
 use crate::schema::{
-    CheckConstraint, Column, ColumnDefault, ForeignKey, Index, IndexColumn, IndexMethod, ReferentialAction,
-    TableOptions, TableSchema,
+    CheckConstraint, Column, ColumnDefault, ForeignKey, Index, IndexColumn, IndexMethod, PastColumn, PastRows,
+    ReferentialAction, TableOptions, TableSchema,
 };
 use crate::sql_type::{BaseType, DECIMALS_NOT_FIXED, SqlType};
 use crate::{Collation, IndexId, TableId};
 
 /// Raised when old readers could misread a message; added fields do not need it.
 const FORMAT_VERSION: u32 = 1;
+/// Of tables with rows of earlier versions.
+const FORMAT_OF_PAST_ROWS: u32 = 2;
 
 #[derive(Clone, PartialEq, Message)]
 struct TableMessage {
@@ -41,6 +43,26 @@ struct TableMessage {
     checks: Vec<CheckMessage>,
     #[prost(message, repeated, tag = "11")]
     foreign_keys: Vec<ForeignKeyMessage>,
+    #[prost(message, repeated, tag = "12")]
+    past_rows: Vec<PastRowsMessage>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PastRowsMessage {
+    /// One a column, 255 if it is of variable size.
+    #[prost(bytes = "vec", tag = "1")]
+    widths: Vec<u8>,
+    #[prost(message, repeated, tag = "2")]
+    columns: Vec<PastColumnMessage>,
+}
+
+/// Neither is set: NULL.
+#[derive(Clone, PartialEq, Message)]
+struct PastColumnMessage {
+    #[prost(uint32, optional, tag = "1")]
+    position: Option<u32>,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    value: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -174,6 +196,8 @@ struct IndexMessage {
     comment: String,
     #[prost(uint32, optional, tag = "8")]
     unique_table: Option<u32>,
+    #[prost(bool, tag = "9")]
+    building: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -190,7 +214,7 @@ impl TableSchema {
     /// The schema as bytes that [`TableSchema::decode`] of this and later versions reads.
     pub fn encode(&self) -> Vec<u8> {
         TableMessage {
-            format_version: FORMAT_VERSION,
+            format_version: if self.past_rows.is_empty() { FORMAT_VERSION } else { FORMAT_OF_PAST_ROWS },
             id: self.id.0,
             version: self.version,
             database: self.database.clone(),
@@ -201,6 +225,7 @@ impl TableSchema {
             options: Some(options_to_message(&self.options)),
             checks: self.checks.iter().map(check_to_message).collect(),
             foreign_keys: self.foreign_keys.iter().map(foreign_key_to_message).collect(),
+            past_rows: self.past_rows.iter().map(past_rows_to_message).collect(),
         }
         .encode_to_vec()
     }
@@ -208,7 +233,7 @@ impl TableSchema {
     /// Errors: bytes that are no schema, or one that refers to columns that it does not have.
     pub fn decode(bytes: &[u8]) -> Result<TableSchema> {
         let message = TableMessage::decode(bytes).map_err(|error| damaged(&format!("table schema: {error}")))?;
-        if message.format_version == 0 || message.format_version > FORMAT_VERSION {
+        if message.format_version == 0 || message.format_version > FORMAT_OF_PAST_ROWS {
             return Err(damaged(&format!("table schema of the unknown format {}", message.format_version)));
         }
         let columns = message.columns.into_iter().map(column_from_message).collect::<Result<Vec<_>>>()?;
@@ -224,7 +249,10 @@ impl TableSchema {
         if indexes.is_empty() {
             return Err(damaged("a table without a primary key"));
         }
+        let past_rows = message.past_rows.into_iter().map(|rows| past_rows_from_message(rows, columns.len()));
+        let past_rows = past_rows.collect::<Result<Vec<_>>>()?;
         Ok(TableSchema {
+            past_rows,
             id: TableId(message.id),
             version: message.version,
             database: message.database,
@@ -271,6 +299,36 @@ fn foreign_key_from_message(message: ForeignKeyMessage) -> ForeignKey {
         on_delete: action(message.on_delete),
         on_update: action(message.on_update),
     }
+}
+
+const VARIABLE_WIDTH: u8 = 255;
+
+fn past_rows_to_message(rows: &PastRows) -> PastRowsMessage {
+    let column = |column: &PastColumn| match column {
+        PastColumn::At(position) => PastColumnMessage { position: Some(*position as u32), value: None },
+        PastColumn::Value(value) => PastColumnMessage { position: None, value: value.clone() },
+    };
+    PastRowsMessage {
+        widths: rows.widths.iter().map(|width| width.unwrap_or(VARIABLE_WIDTH)).collect(),
+        columns: rows.columns.iter().map(column).collect(),
+    }
+}
+
+fn past_rows_from_message(message: PastRowsMessage, columns: usize) -> Result<PastRows> {
+    let stored = message.widths.len();
+    let column = |column: PastColumnMessage| match column.position {
+        Some(position) if (position as usize) < stored => Ok(PastColumn::At(position as usize)),
+        Some(_) => Err(damaged("a column of earlier rows that they do not have")),
+        None => Ok(PastColumn::Value(column.value)),
+    };
+    if message.columns.len() != columns {
+        return Err(damaged("earlier rows do not tell of all columns"));
+    }
+    let width = |&width: &u8| (width != VARIABLE_WIDTH).then_some(width);
+    Ok(PastRows {
+        widths: message.widths.iter().map(width).collect(),
+        columns: message.columns.into_iter().map(column).collect::<Result<_>>()?,
+    })
 }
 
 fn check_to_message(check: &CheckConstraint) -> CheckMessage {
@@ -454,6 +512,7 @@ fn index_to_message(index: &Index) -> IndexMessage {
         unique: index.unique,
         hash: index.method == IndexMethod::Hash,
         invisible: index.invisible,
+        building: index.building,
         comment: index.comment.clone(),
         unique_table: index.unique_table.map(|table| table.0),
     }
@@ -474,6 +533,7 @@ fn index_from_message(message: IndexMessage, position: &impl Fn(u32) -> Result<u
         unique: message.unique,
         method: if message.hash { IndexMethod::Hash } else { IndexMethod::BTree },
         invisible: message.invisible,
+        building: message.building,
         comment: message.comment,
         unique_table: message.unique_table.map(TableId),
     })

@@ -5,10 +5,10 @@
 //! back, which is as large as what was removed. It knows all that it needs of the layout by itself, so it can be applied by whoever
 //! keeps the bytes.
 //!
-//! The row is afterwards what the layout would have encoded. Where that takes other than moving bytes - a NULL, or ends of another
-//! width - there is no splice.
+//! The row is afterwards what the layout would have encoded. Where that takes other than moving bytes - a NULL, ends of another
+//! width, or a row of an earlier version - there is no splice.
 
-use super::{FLAG_WIDE_ENDS, RowLayout, RowRef, Slot};
+use super::{FLAG_WIDE_ENDS, RowLayout, RowRef, Slot, end_of};
 
 /// A change of some bytes of one column, for one version of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +35,12 @@ impl RowLayout {
         inserted: &[u8],
     ) -> Option<Splice> {
         let Some(Slot::Variable(ordinal)) = self.slots.get(column).copied() else { return None };
-        if row.is_null(column) || at.checked_add(removed)? > row.raw(column).len() {
+        if row.past.is_some() || row.is_null(column) || at.checked_add(removed)? > row.raw(column).len() {
             return None;
         }
         let wide = row.bytes()[0] & FLAG_WIDE_ENDS != 0;
-        let variable_size = row.end(self.variable_count - 1, wide) - removed + inserted.len();
+        let variable_size =
+            end_of(row.bytes(), self.ends_offset, self.variable_count - 1, wide) - removed + inserted.len();
         if wide != (variable_size > usize::from(u16::MAX)) {
             return None;
         }

@@ -74,6 +74,7 @@ pub(in crate::dictionary) fn table(id: TableId, name: &str) -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions::new("ndbcluster", Collation::default()),
     }
 }

@@ -24,6 +24,7 @@ fn table(id: u32) -> Arc<Table> {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options,
     };
     Arc::new(Table::new(schema, Arc::new(Sequence::new(1))))

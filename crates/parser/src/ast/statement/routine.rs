@@ -14,8 +14,12 @@ pub struct CreateRoutine {
     pub name: ObjectName,
     /// In order.
     pub parameters: Vec<RoutineParameter>,
+    /// Their source.
+    pub parameters_text: Vec<u8>,
     /// RETURNS of a function; `None` for a procedure.
     pub returns: Option<DataType>,
+    /// Its source; empty for a procedure.
+    pub returns_text: Vec<u8>,
     /// COMMENT, DETERMINISTIC and so on.
     pub characteristics: RoutineCharacteristics,
     /// What it does.

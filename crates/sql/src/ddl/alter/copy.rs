@@ -3,7 +3,7 @@
 //! The table is locked, so a snapshot shows all of its rows and nobody adds any. Rows are read in the order of the primary key and
 //! written in transactions of their own, because nobody sees where they are written.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_cluster::unique::unique_row;
@@ -13,7 +13,8 @@ use shoal_txn::{Inserted, KeyRange, ReadMode, ScanRequest, TableScan, Transactio
 use shoal_types::row::RowRef;
 use shoal_types::{BaseType, EnumValue, Error, ErrorCode, IndexMethod, Result, SetValue, Value, WarningLevel};
 
-use super::way::holds_as_it_is;
+use super::way::{holds_as_it_is, keeps_sequence};
+use crate::definition_stages::{RunningStage, StageKind};
 use crate::dml::DefaultValue;
 use crate::dml::insert::InsertSettings;
 use crate::dml::row::{RowBuilder, implicit_default};
@@ -24,10 +25,6 @@ use crate::session::Session;
 /// Rows and bytes of one transaction.
 const ROWS_PER_COMMIT: usize = 2048;
 const BYTES_PER_COMMIT: usize = 4 << 20;
-
-/// "copy to tmp table 37%", for the processlist.
-static PROGRESS: LazyLock<Vec<String>> =
-    LazyLock::new(|| (0..=100).map(|percent| format!("copy to tmp table {percent}%")).collect());
 
 /// All rows of a locked table, in pieces.
 struct Source {
@@ -90,11 +87,6 @@ impl Source {
         reader.rollback();
         outcomes?.into_iter().flatten().next().map_or(Ok(()), |error| Err(no_parent_of(conversion, error)))
     }
-
-    fn progress(&self) -> &'static str {
-        let percent = (self.rows_read * 100).checked_div(self.rows_expected).unwrap_or(100).min(100);
-        &PROGRESS[percent as usize]
-    }
 }
 
 /// How the rows of one table become those of another.
@@ -114,9 +106,9 @@ pub struct Conversion {
 pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings: InsertSettings) -> Result<u64> {
     let mut source = Source::open(session, &conversion.old);
     session.transaction.start_statement();
-    let shared = Arc::clone(&session.shared);
+    let stage = RunningStage::begin(&session.shared, StageKind::Copy, source.rows_expected);
     session
-        .with_context(&[], true, async |ctx| {
+        .with_context(&[], &[], true, async |ctx| {
             let mut copier = Copier::new(conversion, settings, ctx);
             loop {
                 ctx.check_between_batches().await?;
@@ -124,7 +116,7 @@ pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings:
                 if rows.is_empty() {
                     return Ok(source.rows_read);
                 }
-                set_state(&shared, source.progress());
+                stage.set_completed(source.rows_read);
                 let mut written = Vec::with_capacity(rows.len());
                 for row in rows {
                     written.push(copier.convert(row, ctx)?);
@@ -151,10 +143,6 @@ fn no_parent_of(conversion: &Conversion, error: Error) -> Error {
     Error::new(ErrorCode::NoReferencedRow, message)
 }
 
-fn set_state(shared: &crate::session::SessionShared, state: &'static str) {
-    shared.activity.lock().unwrap_or_else(std::sync::PoisonError::into_inner).state = state;
-}
-
 /// Converts one row after the other.
 struct Copier<'c> {
     conversion: &'c Conversion,
@@ -178,8 +166,10 @@ impl<'c> Copier<'c> {
                 && holds_as_it_is(&old.columns[place].sql_type, &new.columns[place].sql_type)
                 && (new.columns[place].nullable || !old.columns[place].nullable)
         };
-        let verbatim = old.columns.len() == new.columns.len()
+        let verbatim = old.past_rows.is_empty()
+            && old.columns.len() == new.columns.len()
             && conversion.rules.is_empty()
+            && (new.auto_increment_column().is_none() || keeps_sequence(old, new, &conversion.origins))
             && conversion.origins.iter().enumerate().all(same);
         let mode = &ctx.eval.settings.sql_mode;
         Copier {
@@ -321,13 +311,14 @@ pub async fn fill_unique(
 ) -> Result<()> {
     let mut source = Source::open(session, old);
     session.transaction.start_statement();
+    let stage = RunningStage::begin(&session.shared, StageKind::ReadRows, source.rows_expected);
     loop {
         session.shared.interrupt.check_between_batches().await?;
         let rows = source.next().await?;
         if rows.is_empty() {
             return Ok(());
         }
-        set_state(&session.shared, source.progress());
+        stage.set_completed(source.rows_read);
         let mut entries = Vec::with_capacity(rows.len());
         let mut sources = Vec::with_capacity(rows.len());
         for row in &rows {

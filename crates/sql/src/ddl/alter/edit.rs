@@ -10,7 +10,7 @@ use shoal_types::{
 };
 
 use crate::ddl::draft::{DraftColumn, DraftContext, DraftKeyKind, PRIMARY, TableDraft};
-use crate::ddl::{checks, column, errors, foreign_keys, options};
+use crate::ddl::{checks, column, errors, foreign_keys, functional, options};
 
 /// What the actions make of a table.
 pub struct Edited {
@@ -51,11 +51,16 @@ pub fn edit(
             foreign_keys::add(editor.draft(), key)?;
         }
     }
-    if editor.edited.draft.columns.is_empty() {
+    functional::drop_unused(editor.draft());
+    if editor.edited.draft.shown_columns() == 0 {
         let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
         return Err(Error::new(ErrorCode::CantRemoveAllFields, message));
     }
     editor.translate_names();
+    // What has lost a column is another index.
+    for key in &mut editor.edited.draft.keys {
+        key.origin = key.origin.filter(|&origin| schema.indexes[origin].columns.len() == key.parts.len());
+    }
     Ok(editor.edited)
 }
 
@@ -297,7 +302,7 @@ impl Editor<'_> {
                 let before = &before.value;
                 draft.column_position(before).ok_or_else(|| errors::no_such_column(before, &name))? + 1
             }
-            None => usual.unwrap_or(draft.columns.len()),
+            None => usual.unwrap_or(draft.shown_columns()),
         };
         draft.columns.insert(at, column);
         Ok(())

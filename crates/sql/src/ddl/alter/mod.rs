@@ -6,6 +6,8 @@
 
 mod copy;
 mod edit;
+mod instant;
+mod online;
 mod temporary;
 #[cfg(test)]
 mod tests;
@@ -17,18 +19,19 @@ use std::sync::atomic::Ordering;
 use shoal_cluster::{Change, Node, Sequence, Table, TableHold, unique_table_schema};
 use shoal_parser::ast::{self, AlterTable, AlterTableAction};
 use shoal_txn::foreign_keys::ForeignKeys;
-use shoal_types::{Result, TableSchema};
+use shoal_types::{IndexId, Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, foreign_keys, lock};
+use super::{checks, defaults, errors, foreign_keys, functional, generated_key, lock, trigger};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
 use crate::dml::Affected;
 use crate::dml::load::insert_settings;
+use crate::resolve::Statistics;
 use crate::session::Session;
-use way::Way;
+use way::{Way, keeps_sequence};
 
 type TableName = (String, String);
 
@@ -74,18 +77,41 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
             super::drop::check_rename(session, &name, &to)?;
         }
     }
+    let mut building = online::Building::default();
+    let outcome = alter_table(session, statement, &name, &mut building).await;
+    building.end(&session.server.node, outcome.is_ok()).await;
+    outcome
+}
+
+async fn alter_table(
+    session: &mut Session,
+    statement: &AlterTable,
+    name: &TableName,
+    building: &mut online::Building,
+) -> Result<Affected> {
     let node = Arc::clone(&session.server.node);
     let table = |node: &Node| node.catalog().table(&name.0, &name.1).cloned();
     loop {
         let Some(present) = table(&node) else { return Err(no_such_table(&name.0, &name.1)) };
+        building.keep_of(present.id());
         // What is wrong with the statement is said without waiting for anybody.
-        let mut locked = parents_of(&node, &prepare(session, statement, &present)?, &present);
+        let mut locked = parents_of(&node, &prepare(session, statement, &present, building.ids())?, &present);
         locked.push(Arc::clone(&present));
         let locks = lock::exclusive(session, &locked).await?;
         let Some(present) = table(&node).filter(|table| locks.cover(table)) else { continue };
         session.clear_conditions();
-        let prepared = prepare(session, statement, &present)?;
+        let prepared = prepare(session, statement, &present, building.ids())?;
         if !parents_of(&node, &prepared, &present).iter().all(|parent| locks.cover(parent)) {
+            continue;
+        }
+        if let Some((schema, ids)) = prepared.builds_online(session, &present) {
+            // What was lost to another definition is built again.
+            building.add(&node, present.id(), &ids);
+            let begun = online::begin(&node, &present, schema).await?;
+            drop(locks);
+            if begun {
+                online::build(session, &node, &present).await?;
+            }
             continue;
         }
         let hold = if prepared.reads_rows(&present) { node.table_hold(present.id()) } else { None };
@@ -93,7 +119,7 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
         let altered = async {
             let present = passed(session, &node, &present, &hold).await?;
             session.clear_conditions();
-            let prepared = prepare(session, statement, &present)?;
+            let prepared = prepare(session, statement, &present, building.ids())?;
             carry_out(session, &node, &present, prepared, Some(&hold)).await
         }
         .await;
@@ -154,9 +180,24 @@ impl Prepared {
         let lowers = self.auto_increment.is_some() && present.uses_sequence;
         self.way >= Way::Rebuild || lowers || self.built.schema.indexes.iter().enumerate().any(adds_unique)
     }
+
+    /// The table with indexes that are built first, while others use it.
+    fn builds_online(&self, session: &Session, present: &Arc<Table>) -> Option<(TableSchema, Vec<IndexId>)> {
+        let is_large = || session.statistics().row_count(present) >= online::ROWS_MIN;
+        if self.way != Way::InPlace || self.reads_rows(present) || !is_large() {
+            return None;
+        }
+        online::with_building(&present.schema, &self.built)
+    }
 }
 
-fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) -> Result<Prepared> {
+/// `building`: the indexes that the statement has had built already.
+fn prepare(
+    session: &mut Session,
+    statement: &AlterTable,
+    table: &Arc<Table>,
+    building: &[IndexId],
+) -> Result<Prepared> {
     let schema = &table.schema;
     let catalog = session.server.node.catalog();
     let Some(database) = catalog.database(&schema.database) else {
@@ -165,8 +206,14 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     let context = super::context(session, database.collation);
     let mut notes = Vec::new();
     let mut edited = edit::edit(schema, &statement.actions, &context, &mut notes)?;
+    let is_own = |origin: usize| {
+        let index = &schema.indexes[origin];
+        index.building && building.contains(&index.id)
+    };
+    edited.draft.keys.retain(|key| !key.origin.is_some_and(is_own));
     let (_, rules) = defaults::resolve(session, table)?;
     checks::follow_columns(schema, &rules, &mut edited.draft)?;
+    functional::complete(session, &mut edited.draft, Some(schema))?;
     let (force, auto_increment) = (edited.force, edited.auto_increment);
     let name = match &edited.rename {
         Some(name) => super::qualified(session, name)?,
@@ -179,6 +226,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     if name != (schema.database.clone(), schema.name.clone()) && is_taken {
         return Err(errors::table_exists(&name.1));
     }
+    let generates_keys = session.variables.is_on("sql_generate_invisible_primary_key");
+    generated_key::check_kept(schema, &edited.draft, generates_keys)?;
+    generated_key::keep_first(schema, &mut edited.draft)?;
     checks::name_new(&mut edited.draft);
     foreign_keys::name_new(&mut edited.draft);
     if name.1 != schema.name {
@@ -191,6 +241,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     }
     let written = edited.draft.checks.clone();
     let mut built = build(edited.draft, &mut notes)?;
+    if session.variables.is_on("sql_require_primary_key") && !generated_key::declares_primary(&built.schema) {
+        return Err(errors::primary_key_required());
+    }
     if !table.is_temporary {
         checks::check_names(&catalog, &name.0, Some(schema.id), &built.schema.checks)?;
     }
@@ -201,6 +254,7 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
             *origin = Some(schema.columns.len() - 1);
         }
     }
+    online::take_over(schema, &mut built, building);
     let rules = defaults::check(session, &built.schema)?;
     checks::check_columns(&built.schema, &rules, &written)?;
     foreign_keys::check_changed_columns(&built.schema, &rules)?;
@@ -208,10 +262,13 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
         foreign_keys::check_new(session, &built.schema, Some(schema))?;
         foreign_keys::check_kept(session, &catalog, table, &built)?;
     }
-    // Rows that are there must have parents, too.
-    let force = force || adds_foreign_keys(session, schema, &built.schema);
-    let least = if table.is_temporary { Way::Copy } else { way::least(schema, &built, force) };
-    let way = way::choose(least, statement.algorithm, statement.lock)?;
+    let demands = way::Demands { force, parents: adds_foreign_keys(session, schema, &built.schema) };
+    let asked = way::Asked { algorithm: statement.algorithm, lock: statement.lock };
+    let mut least = way::least(schema, &built, demands);
+    if table.is_temporary {
+        least.way = Way::Copy;
+    }
+    let way = way::choose(least, (&schema.database, &schema.name), asked)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
 }
@@ -227,7 +284,10 @@ async fn carry_out(
     let present = match way {
         Way::Instant | Way::InPlace => table.next_auto_increment.load(Ordering::Relaxed).max(1),
         // The table gets another sequence, which goes on where this one is.
-        Way::Rebuild | Way::Copy => node.next_number(table).await?,
+        Way::Rebuild | Way::Copy if keeps_sequence(&table.schema, &built.schema, &built.column_origins) => {
+            node.next_number(table).await?
+        }
+        Way::Rebuild | Way::Copy => 1,
     };
     let counter = match auto_increment {
         // It can be lowered only where there are no rows.
@@ -239,6 +299,7 @@ async fn carry_out(
     let rows = match way {
         Way::Instant | Way::InPlace => {
             keep_ids(&mut built, &table.schema, || node.next_table_id());
+            built.schema.past_rows = instant::past_rows(session, &table.schema, &built)?;
             in_place(session, node, table, built, name, hold).await?;
             if auto_increment.is_some() {
                 table.next_auto_increment.store(counter, Ordering::Relaxed);
@@ -247,7 +308,9 @@ async fn carry_out(
         }
         Way::Rebuild | Way::Copy => {
             assign_new_ids(&mut built.schema, || node.next_table_id());
-            by_copy(session, node, table, built, name, hold).await?
+            let copied = by_copy(session, node, table, built, name, hold).await?;
+            // InnoDB rebuilds in place, which affects no rows.
+            if way == Way::Copy { copied } else { 0 }
         }
     };
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);
@@ -278,7 +341,7 @@ async fn in_place(
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.iter().try_for_each(|hidden| hidden.check_is_whole(catalog))?;
-        let mut changes = relatives(catalog, table, &schema, &built.column_origins);
+        let mut changes = relatives(catalog, table, &schema, &built.column_origins)?;
         changes.push(Change::PutTable(schema));
         Ok((changes, ()))
     })
@@ -358,7 +421,7 @@ async fn by_copy(
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.check_is_whole(catalog)?;
-        let mut changes = relatives(catalog, table, &schema, &origins);
+        let mut changes = relatives(catalog, table, &schema, &origins)?;
         changes.extend([Change::DropTable(table.id()), Change::PutTable(schema)]);
         Ok((changes, ()))
     })
@@ -367,13 +430,13 @@ async fn by_copy(
     Ok(rows)
 }
 
-/// What changes with a table: its children follow its names, and its new parents must not be written as if it were none of theirs.
+/// What changes with a table: its children and its triggers follow its names, and its new parents must not be written as if it were none of theirs.
 fn relatives(
     catalog: &shoal_cluster::Catalog,
     old: &Table,
     new: &TableSchema,
     origins: &[Option<usize>],
-) -> Vec<Change> {
+) -> Result<Vec<Change>> {
     let name_of = |schema: &TableSchema| (schema.database.clone(), schema.name.clone());
     let renamed: Vec<(String, String)> = origins
         .iter()
@@ -383,7 +446,12 @@ fn relatives(
     let (from, to) = (name_of(&old.schema), name_of(new));
     let children = foreign_keys::follow_parent(catalog, (&from, &to), &renamed, old.id());
     let parents = foreign_keys::parents(catalog, new, Some(&old.schema));
-    foreign_keys::touch(&parents).chain(children.into_iter().map(Change::PutTable)).collect()
+    let mut changes: Vec<Change> =
+        foreign_keys::touch(&parents).chain(children.into_iter().map(Change::PutTable)).collect();
+    if from != to {
+        changes.extend(trigger::renamed_with(catalog, (&from.0, &from.1), (&to.0, &to.1))?);
+    }
+    Ok(changes)
 }
 
 /// The name that the table is about to have is its own or nobody's. Errors: 1049, 1050.

@@ -19,7 +19,7 @@ pub async fn alter(session: &mut Session, statement: &AlterTable, table: &Arc<Ta
         let (database, name) = crate::ddl::qualified(session, to)?;
         return rename(session, table, database, name);
     }
-    let Prepared { mut built, name, auto_increment, .. } = prepare(session, statement, table)?;
+    let Prepared { mut built, name, auto_increment, .. } = prepare(session, statement, table, &[])?;
     if !built.schema.foreign_keys.is_empty() {
         return Err(Error::new(ErrorCode::CannotAddForeign, "Cannot add foreign key constraint"));
     }

@@ -1,5 +1,5 @@
 use super::edit::edit;
-use super::way::{Way, choose, least};
+use super::way::{Asked, Demands, Way, choose, least};
 use crate::ddl::build::{BuiltTable, build, keep_ids};
 use crate::ddl::show_create::create_table_text;
 use crate::ddl::tests::{alter_statement, context, schema};
@@ -18,7 +18,8 @@ fn altered(table: &TableSchema, actions: &str) -> Result<(BuiltTable, Way)> {
         built.index_origins[0] = Some(0);
         *built.column_origins.last_mut().unwrap() = Some(table.columns.len() - 1);
     }
-    let way = choose(least(table, &built, force), statement.algorithm, statement.lock)?;
+    let asked = Asked { algorithm: statement.algorithm, lock: statement.lock };
+    let way = choose(least(table, &built, Demands { force, parents: false }), ("test", "t"), asked)?;
     Ok((built, way))
 }
 
@@ -80,16 +81,22 @@ fn only_what_changes_rows_copies_them() {
         "DISABLE KEYS",
         "RENAME TO u",
         "MODIFY c INT(5) NOT NULL",
+        "ADD d INT",
+        "ADD d TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP FIRST, ADD e TEXT",
+        "MODIFY a INT FIRST",
     ] {
         assert_eq!(way(actions), Way::Instant, "{actions}");
     }
-    for actions in ["ADD KEY (c)", "ADD UNIQUE (c)", "DROP KEY by_a", "DROP KEY by_a, ADD KEY by_a (c)"] {
+    for actions in
+        ["ADD KEY (c)", "ADD UNIQUE (c)", "DROP KEY by_a", "DROP KEY by_a, ADD KEY by_a (c)", "DROP a", "DROP b"]
+    {
         assert_eq!(way(actions), Way::InPlace, "{actions}");
     }
     for actions in [
-        "ADD d INT",
-        "DROP a",
-        "MODIFY a INT FIRST",
+        "ADD d DATE NOT NULL",
+        "ADD d INT AUTO_INCREMENT UNIQUE",
+        "ADD d INT DEFAULT (a + 1)",
+        "ADD d INT AS (a + 1)",
         "FORCE",
         "DROP PRIMARY KEY",
         "DROP PRIMARY KEY, ADD PRIMARY KEY (a)",
@@ -161,6 +168,16 @@ fn indexes_that_stay_keep_their_ids_and_new_ones_get_others() {
 }
 
 #[test]
+fn an_index_that_loses_a_column_is_built_anew() {
+    let table = schema("CREATE TABLE t (a INT, b INT, c INT, UNIQUE KEY u (b, c), KEY k (c))");
+    let (built, way) = altered(&table, "DROP b").unwrap();
+    assert_eq!(way, Way::InPlace);
+    let origins: Vec<(&str, Option<usize>)> =
+        built.schema.indexes.iter().map(|index| index.name.as_str()).zip(built.index_origins).collect();
+    assert_eq!(origins, [("PRIMARY", Some(0)), ("u", None), ("k", Some(2))]);
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_with_mysqls_numbers() {
     for (actions, errno) in [
         ("DROP nope", 1091),
@@ -183,7 +200,13 @@ fn what_cannot_be_done_is_refused_with_mysqls_numbers() {
         ("ALTER INDEX `PRIMARY` INVISIBLE", 3522),
         ("ENGINE=turtle", 1286),
         ("DISCARD TABLESPACE", 1235),
-        ("ADD d INT, ALGORITHM=INSTANT", 1845),
+        ("ADD KEY (c), ALGORITHM=INSTANT", 1845),
+        ("DROP a, ALGORITHM=INSTANT", 1845),
+        ("ADD d INT AS (a + 1), ALGORITHM=INSTANT", 1845),
+        ("ADD CHECK (a > 1), ALGORITHM=INPLACE", 1845),
+        ("MODIFY a BIGINT, ALGORITHM=INSTANT", 1846),
+        ("ADD d INT, ALGORITHM=INSTANT, LOCK=NONE", 1221),
+        ("FORCE, LOCK=NONE", 1846),
         ("MODIFY a BIGINT, ALGORITHM=INPLACE", 1846),
         ("MODIFY a BIGINT, LOCK=NONE", 1846),
         ("COMMENT='x', ALGORITHM=COPY, LOCK=NONE", 1846),
@@ -192,7 +215,8 @@ fn what_cannot_be_done_is_refused_with_mysqls_numbers() {
     }
     assert_eq!(way("ADD KEY (c), ALGORITHM=INPLACE, LOCK=NONE"), Way::InPlace);
     assert_eq!(way("COMMENT='x', ALGORITHM=INSTANT"), Way::Instant);
-    assert_eq!(way("COMMENT='x', ALGORITHM=COPY"), Way::Rebuild);
+    assert_eq!(way("ADD d INT, ALGORITHM=INSTANT, LOCK=DEFAULT"), Way::Instant);
+    assert_eq!(way("COMMENT='x', ALGORITHM=COPY"), Way::Copy);
 }
 
 #[test]

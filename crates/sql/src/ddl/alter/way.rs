@@ -1,14 +1,16 @@
 //! How a table gets from one definition to another: by the dictionary alone, with indexes built where the rows lie, or by a copy.
 
 use shoal_parser::ast::{AlterAlgorithm, AlterLock};
-use shoal_types::{BaseType, CheckConstraint, Error, ErrorCode, Result, SqlType, TableSchema, row};
+use shoal_types::{
+    BaseType, CheckConstraint, Column, ColumnDefault, Error, ErrorCode, Result, SqlType, TableSchema, row,
+};
 
 use crate::ddl::build::BuiltTable;
 
 /// From the cheapest to the dearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// The dictionary alone changes.
+    /// The dictionary alone changes; columns may come, go and move.
     Instant,
     /// Indexes come or go; rows stay.
     InPlace,
@@ -18,23 +20,84 @@ pub enum Way {
     Copy,
 }
 
-/// The least that must be done. `force`: rows are rewritten in any case.
-pub fn least(old: &TableSchema, built: &BuiltTable, force: bool) -> Way {
+/// The cheapest way, and what is said to whoever asks for a cheaper one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Least {
+    pub way: Way,
+    /// In MySQL's words: why it is not INPLACE; `None`: it is.
+    pub why_copy: Option<&'static str>,
+    /// A table may have only so many versions of rows.
+    pub too_many_versions: bool,
+}
+
+const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
+const ADDS_FOREIGN_KEY: &str = "Adding foreign keys needs foreign_key_checks=OFF";
+const NUMBERS_ROWS: &str = "Adding an auto-increment column requires a lock";
+/// MySQL gives no reason for these.
+const UNEXPLAINED: &str = "the rows are copied";
+
+/// What a statement asks of the rows that are there, whatever becomes of columns and indexes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demands {
+    /// They are rewritten in any case.
+    pub force: bool,
+    /// They must have parents.
+    pub parents: bool,
+}
+
+/// The least that must be done.
+pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
     let new = &built.schema;
-    if converts_values(old, built) || repartitions(old, built) || asks_more_of_rows(old, built) {
-        return Way::Copy;
+    let copy = |why_copy| Least { way: Way::Copy, why_copy: Some(why_copy), too_many_versions: false };
+    let uncopied = |way| Least { way, why_copy: None, too_many_versions: false };
+    if converts_values(old, built) {
+        return copy(CHANGES_TYPE);
     }
-    let same_places = built.column_origins.iter().enumerate().all(|(place, origin)| *origin == Some(place))
-        && built.column_origins.len() == old.columns.len();
-    let same_nulls = same_places
-        && old.columns.iter().zip(&new.columns).enumerate().all(|(position, (old_column, new_column))| {
-            old_column.nullable == new_column.nullable || (new_column.nullable && !is_key_part(old, position))
-        });
-    if force || !same_places || !same_nulls || primary_key_changes(old, built) {
-        return Way::Rebuild;
+    if demands.parents {
+        return copy(ADDS_FOREIGN_KEY);
+    }
+    if repartitions(old, built) || asks_more_of_rows(old, built) {
+        return copy(UNEXPLAINED);
+    }
+    if new.auto_increment_column().is_some() && !keeps_sequence(old, new, &built.column_origins) {
+        return copy(NUMBERS_ROWS);
+    }
+    let same_nulls = built.column_origins.iter().zip(&new.columns).all(|(origin, column)| {
+        let Some(origin) = *origin else { return true };
+        old.columns[origin].nullable == column.nullable || (column.nullable && !is_key_part(old, origin))
+    });
+    if demands.force || !same_nulls || primary_key_changes(old, built) || adds_values(built) {
+        return uncopied(Way::Rebuild);
+    }
+    let moves = !keeps_places(old, built);
+    if moves && old.past_rows.len() >= row::PAST_ROWS_MAX {
+        return Least { too_many_versions: true, ..uncopied(Way::Rebuild) };
     }
     let all_kept = built.index_origins.iter().all(Option::is_some);
-    if all_kept && built.index_origins.len() == old.indexes.len() { Way::Instant } else { Way::InPlace }
+    uncopied(if all_kept && built.index_origins.len() == old.indexes.len() { Way::Instant } else { Way::InPlace })
+}
+
+/// No column comes, goes or moves.
+pub fn keeps_places(old: &TableSchema, built: &BuiltTable) -> bool {
+    built.column_origins.len() == old.columns.len()
+        && built.column_origins.iter().enumerate().all(|(place, origin)| *origin == Some(place))
+}
+
+/// Some column comes that has not one value in all rows.
+fn adds_values(built: &BuiltTable) -> bool {
+    let differs = |column: &Column| {
+        column.auto_increment
+            || column.hidden
+            || column.generated.is_some()
+            || matches!(column.default, ColumnDefault::Expression(_))
+            // Without a default, rows that are there decide whether there may be a zero.
+            || (column.default == ColumnDefault::None && !column.nullable && column.sql_type.is_temporal())
+    };
+    built
+        .column_origins
+        .iter()
+        .zip(&built.schema.columns)
+        .any(|(origin, column)| origin.is_none() && differs(column))
 }
 
 /// Some column that stays has values that another type holds in another way.
@@ -55,6 +118,12 @@ fn asks_more_of_rows(old: &TableSchema, built: &BuiltTable) -> bool {
         old.checks.iter().any(|known| known.enforced && known.expression == check.expression)
     };
     regenerates || built.schema.checks.iter().any(|check| check.enforced && !is_kept(check))
+}
+
+/// The AUTO_INCREMENT column is the one that there was before: not one that is added, or whose values nobody has counted.
+pub fn keeps_sequence(old: &TableSchema, new: &TableSchema, origins: &[Option<usize>]) -> bool {
+    let origin = new.auto_increment_column().and_then(|column| origins[column]);
+    origin.is_some() && origin == old.auto_increment_column()
 }
 
 /// Whether stored values (and keys of them) of one type are valid for another as they are.
@@ -106,8 +175,8 @@ fn primary_key_changes(old: &TableSchema, built: &BuiltTable) -> bool {
     !same_parts || !same_partitions || before.method != after.method || built.index_origins[0] != Some(0)
 }
 
-/// What ALGORITHM and LOCK leave of the choice. Errors: 1845, 1846.
-pub fn choose(least: Way, algorithm: Option<AlterAlgorithm>, lock: Option<AlterLock>) -> Result<Way> {
+/// What ALGORITHM and LOCK leave of the choice. Errors: 1221, 1845, 1846, 4092.
+pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Result<Way> {
     let refused = |what: &str, instead: &str| {
         let message = format!("{what} is not supported for this operation. Try {instead}.");
         Err(Error::new(ErrorCode::AlterOperationNotSupported, message))
@@ -116,21 +185,63 @@ pub fn choose(least: Way, algorithm: Option<AlterAlgorithm>, lock: Option<AlterL
         let message = format!("{what} is not supported. Reason: {reason}. Try {instead}.");
         Err(Error::new(ErrorCode::AlterOperationNotSupportedReason, message))
     };
-    let way = match (algorithm, least) {
-        (None | Some(AlterAlgorithm::Default), _) => least,
-        (Some(AlterAlgorithm::Instant), Way::Instant) => Way::Instant,
-        (Some(AlterAlgorithm::Instant), _) => return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"),
-        (Some(AlterAlgorithm::InPlace), Way::Copy) => {
-            let reason = "Cannot change column type INPLACE";
-            return refused_because("ALGORITHM=INPLACE", reason, "ALGORITHM=COPY");
-        }
-        (Some(AlterAlgorithm::InPlace), _) => least,
-        (Some(AlterAlgorithm::Copy), _) => least.max(Way::Rebuild),
+    let (algorithm, lock) = (asked.algorithm.unwrap_or(AlterAlgorithm::Default), asked.lock);
+    let lock_name = match lock {
+        None | Some(AlterLock::Default) => None,
+        Some(AlterLock::None) => Some("NONE"),
+        Some(AlterLock::Shared) => Some("SHARED"),
+        Some(AlterLock::Exclusive) => Some("EXCLUSIVE"),
     };
-    let shares = matches!(lock, Some(AlterLock::None | AlterLock::Shared));
-    if way >= Way::Rebuild && shares {
-        let what = if lock == Some(AlterLock::None) { "LOCK=NONE" } else { "LOCK=SHARED" };
-        return refused_because(what, "the rows are copied while nobody uses the table", "LOCK=EXCLUSIVE");
+    let way = match (algorithm, least.way) {
+        (AlterAlgorithm::Instant, _) if lock_name.is_some() => {
+            let message =
+                format!("Incorrect usage of ALGORITHM=INSTANT and LOCK={}", lock_name.unwrap_or_default());
+            return Err(Error::new(ErrorCode::WrongUsage, message));
+        }
+        (AlterAlgorithm::Instant, Way::Instant) => Way::Instant,
+        (AlterAlgorithm::Instant, _) if least.too_many_versions => {
+            let message = format!(
+                "Maximum row versions reached for table {database}/{table}. No more columns can be added or dropped \
+                 instantly. Please use COPY/INPLACE."
+            );
+            return Err(Error::new(ErrorCode::MaxRowVersions, message));
+        }
+        (AlterAlgorithm::Instant, Way::Copy) => {
+            return match least.why_copy.filter(|&why| why != UNEXPLAINED) {
+                Some(why) => refused_because("ALGORITHM=INSTANT", why, "ALGORITHM=COPY"),
+                None => refused("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
+            };
+        }
+        (AlterAlgorithm::Instant, _) => return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"),
+        (AlterAlgorithm::InPlace, Way::Copy) => {
+            return match least.why_copy.filter(|&why| why != UNEXPLAINED) {
+                Some(why) => refused_because("ALGORITHM=INPLACE", why, "ALGORITHM=COPY"),
+                None => refused("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
+            };
+        }
+        (AlterAlgorithm::Copy, _) => Way::Copy,
+        (AlterAlgorithm::InPlace | AlterAlgorithm::Default, way) => way,
+    };
+    match (way, lock) {
+        (Way::Copy, Some(AlterLock::None)) => {
+            let reason = match (algorithm, least.why_copy) {
+                (AlterAlgorithm::Copy, _) | (_, None) => "COPY algorithm requires a lock",
+                (_, Some(why)) if why == UNEXPLAINED => "COPY algorithm requires a lock",
+                (_, Some(why)) => why,
+            };
+            refused_because("LOCK=NONE", reason, "LOCK=EXCLUSIVE")
+        }
+        (Way::Rebuild | Way::Copy, Some(AlterLock::None | AlterLock::Shared)) => {
+            let what = format!("LOCK={}", lock_name.unwrap_or_default());
+            refused_because(&what, "the rows are copied while nobody uses the table", "LOCK=EXCLUSIVE")
+        }
+        _ => Ok(way),
     }
-    Ok(way)
+}
+
+/// What the statement says about how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    pub algorithm: Option<AlterAlgorithm>,
+    pub lock: Option<AlterLock>,
 }

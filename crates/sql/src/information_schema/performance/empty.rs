@@ -85,8 +85,6 @@ macro_rules! transfers {
 tables! {
     "performance_schema" "binary_log_transaction_compression_stats" none: "LOG_TYPE eBINARY/RELAY!, COMPRESSION_TYPE v64!, TRANSACTION_COUNTER U!, COMPRESSED_BYTES_COUNTER U!, UNCOMPRESSED_BYTES_COUNTER U!, COMPRESSION_PERCENTAGE i!, FIRST_TRANSACTION_ID t, FIRST_TRANSACTION_COMPRESSED_BYTES U!, FIRST_TRANSACTION_UNCOMPRESSED_BYTES U!, FIRST_TRANSACTION_TIMESTAMP S, LAST_TRANSACTION_ID t, LAST_TRANSACTION_COMPRESSED_BYTES U!, LAST_TRANSACTION_UNCOMPRESSED_BYTES U!, LAST_TRANSACTION_TIMESTAMP S";
     "performance_schema" "cond_instances" none: "NAME v128!, OBJECT_INSTANCE_BEGIN U!";
-    "performance_schema" "events_stages_current" none: stage_event!();
-    "performance_schema" "events_stages_history" none: stage_event!();
     "performance_schema" "events_stages_history_long" none: stage_event!();
     "performance_schema" "events_stages_summary_by_account_by_event_name" none: concat!("USER h32, HOST h255, EVENT_NAME v128!, ", waits!());
     "performance_schema" "events_stages_summary_by_host_by_event_name" none: concat!("HOST h255, EVENT_NAME v128!, ", waits!());

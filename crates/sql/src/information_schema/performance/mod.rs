@@ -3,7 +3,7 @@
 //! - `tables`: the tables that have rows, `empty`: those that never do.
 //! - `threads`: sessions and the process's other threads; `sessions`: their variables, status and attributes; `prepared`: their prepared
 //!   statements; `accounts`: whom they belong to.
-//! - `events`: single statements; `summaries`: sums of them by account and kind; `histograms`: how long they took; `errors`.
+//! - `events`: single statements; `stages`: how far definitions are; `summaries`: sums of them by account and kind; `histograms`: how long they took; `errors`.
 //! - `table_io`: how often rows were read and written; `setup`: what is collected.
 //! - `format`: what the tables share.
 //!
@@ -18,6 +18,7 @@ mod histograms;
 mod prepared;
 mod sessions;
 mod setup;
+mod stages;
 mod summaries;
 pub(super) mod table_io;
 pub(super) mod tables;

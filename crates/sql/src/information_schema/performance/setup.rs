@@ -2,6 +2,7 @@
 
 use shoal_types::Value;
 
+use crate::definition_stages::StageKind;
 use crate::information_schema::{DATABASES, Rows, row};
 use crate::statement_events::EventKind;
 
@@ -15,8 +16,8 @@ pub fn actors(_: &Rows<'_>) -> Vec<Vec<Value>> {
 pub fn consumers(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let digests = rows.server.digests.is_on();
     let consumers = [
-        ("events_stages_current", false),
-        ("events_stages_history", false),
+        ("events_stages_current", true),
+        ("events_stages_history", true),
         ("events_stages_history_long", false),
         ("events_statements_cpu", false),
         ("events_statements_current", true),
@@ -39,7 +40,9 @@ pub fn instruments(_: &Rows<'_>) -> Vec<Vec<Value>> {
     let io = row![TABLE_IO, "YES", "NO", "", "", 0_i64, "Rows are counted, without their times"];
     let errors = row!["error", "YES", Value::Null, "global_statistics", "", 0_i64, Value::Null];
     let statement = |kind: &EventKind| row![kind.name(), "YES", "YES", "", "", 0_i64, Value::Null];
-    [errors].into_iter().chain(EventKind::ALL.iter().map(statement)).chain([io]).collect()
+    let stage = |kind: &StageKind| row![kind.name(), "YES", "YES", "progress", "", 0_i64, Value::Null];
+    let statements = EventKind::ALL.iter().map(statement);
+    [errors].into_iter().chain(StageKind::ALL.iter().map(stage)).chain(statements).chain([io]).collect()
 }
 
 /// Rows of virtual tables are not counted.

@@ -26,8 +26,7 @@ pub(in crate::information_schema) fn total(uses: &UsesByIndex) -> RowUses {
 
 /// The names of a table's indexes as users know them, and at last none.
 pub(in crate::information_schema) fn index_names(table: &Table) -> Vec<Option<String>> {
-    let declared = table.schema.indexes.iter().skip(usize::from(table.schema.has_hidden_key()));
-    declared.map(|index| Some(index.name.clone())).chain([None]).collect()
+    table.schema.declared_indexes().map(|index| Some(index.name.clone())).chain([None]).collect()
 }
 
 /// A table without a key of its own has a hidden one: what that finds is found by none.

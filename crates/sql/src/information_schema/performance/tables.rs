@@ -1,7 +1,16 @@
 //! The tables of performance_schema that have rows, with columns and types as MySQL 8.4 has them.
 
-use super::{accounts, errors, events, histograms, prepared, sessions, setup, summaries, table_io, threads};
+use super::{
+    accounts, errors, events, histograms, prepared, sessions, setup, stages, summaries, table_io, threads,
+};
 use crate::information_schema::definitions::{Definition, tables};
+
+macro_rules! stage_event {
+    () => {
+        "THREAD_ID U!, EVENT_ID U!, END_EVENT_ID U, EVENT_NAME v128!, SOURCE v64, TIMER_START U, TIMER_END U, TIMER_WAIT U, \
+         WORK_COMPLETED U, WORK_ESTIMATED U, NESTING_EVENT_ID U, NESTING_EVENT_TYPE eTRANSACTION/STATEMENT/STAGE/WAIT"
+    };
+}
 
 /// Of one statement, from the errors on.
 macro_rules! event_costs {
@@ -92,6 +101,8 @@ macro_rules! table_io {
 tables! {
     "performance_schema" "accounts" accounts::accounts: "USER h32, HOST h255, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
     "performance_schema" "events_errors_summary_global_by_error" errors::by_error: "ERROR_NUMBER i, ERROR_NAME v64, SQL_STATE v5, SUM_ERROR_RAISED U!, SUM_ERROR_HANDLED U!, FIRST_SEEN s, LAST_SEEN s";
+    "performance_schema" "events_stages_current" stages::current: stage_event!();
+    "performance_schema" "events_stages_history" stages::history: stage_event!();
     "performance_schema" "events_statements_current" events::current: event!();
     "performance_schema" "events_statements_histogram_by_digest" histograms::by_digest: "SCHEMA_NAME v64, DIGEST v64, BUCKET_NUMBER u!, BUCKET_TIMER_LOW U!, BUCKET_TIMER_HIGH U!, COUNT_BUCKET U!, COUNT_BUCKET_AND_LOWER U!, BUCKET_QUANTILE f!";
     "performance_schema" "events_statements_histogram_global" histograms::global: "BUCKET_NUMBER u!, BUCKET_TIMER_LOW U!, BUCKET_TIMER_HIGH U!, COUNT_BUCKET U!, COUNT_BUCKET_AND_LOWER U!, BUCKET_QUANTILE f!";

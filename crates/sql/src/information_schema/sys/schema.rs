@@ -90,17 +90,13 @@ pub fn unused_indexes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for (table, uses) in usage(rows) {
         let schema = &table.schema;
-        for index in declared(schema).filter(|index| !index.unique && index.name != "PRIMARY") {
+        for index in schema.declared_indexes().filter(|index| !index.unique && index.name != "PRIMARY") {
             if uses.get(&Some(index.name.clone())).is_none_or(|uses| uses.total() == 0) {
                 found.push(row![&schema.database, &schema.name, &index.name]);
             }
         }
     }
     found
-}
-
-fn declared(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    schema.indexes.iter().skip(usize::from(schema.has_hidden_key()))
 }
 
 /// Columns with commas between them.
@@ -117,7 +113,7 @@ pub fn flattened_keys(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
     let of = |table: &Arc<Table>| -> Vec<Vec<Value>> {
         let schema = &table.schema;
-        let ordered = declared(schema).filter(|index| index.method == IndexMethod::BTree);
+        let ordered = schema.declared_indexes().filter(|index| index.method == IndexMethod::BTree);
         let make = |index: &Index| {
             let (unique, prefix) = (i64::from(!index.unique), i64::from(has_prefix(index)));
             row![&schema.database, &schema.name, &index.name, unique, prefix, columns_of(schema, index)]
@@ -148,7 +144,8 @@ pub fn redundant_indexes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for table in viewer.tables() {
         let schema = &table.schema;
-        let ordered: Vec<&Index> = declared(schema).filter(|index| index.method == IndexMethod::BTree).collect();
+        let ordered: Vec<&Index> =
+            schema.declared_indexes().filter(|index| index.method == IndexMethod::BTree).collect();
         for index in &ordered {
             for other in ordered.iter().filter(|other| other.name != index.name) {
                 if is_redundant(schema, index, other) {
@@ -214,7 +211,7 @@ pub fn object_overview(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut counts: BTreeMap<(String, &str), i64> = BTreeMap::new();
     for table in rows.viewer().tables() {
         *counts.entry((table.schema.database.clone(), "BASE TABLE")).or_default() += 1;
-        for index in declared(&table.schema) {
+        for index in table.schema.declared_indexes() {
             let kind = match index.method {
                 IndexMethod::Hash => "INDEX (HASH)",
                 _ => "INDEX (BTREE)",

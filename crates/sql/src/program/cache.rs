@@ -1,0 +1,91 @@
+//! The programs that a session has compiled.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_cluster::{Program, ProgramKind};
+use shoal_types::{Error, ErrorCode, Result, SqlType};
+
+use super::code::Compiled;
+use super::compile::compile;
+
+/// Programs that one session keeps.
+const PROGRAMS_MAX: usize = 256;
+/// How deep programs may call each other, whichever they are: their frames are on the thread's stack.
+const DEPTH_MAX: u32 = 32;
+
+type Name = (ProgramKind, String, String);
+
+/// See the module.
+#[derive(Default)]
+pub struct ProgramCache {
+    programs: RefCell<HashMap<Name, Rc<Compiled>>>,
+    /// Those that run, the innermost last.
+    running: RefCell<Vec<Arc<Program>>>,
+}
+
+impl ProgramCache {
+    /// A program, compiled. `row`: the columns of a trigger's table.
+    pub fn get(&self, program: &Arc<Program>, row: &[(String, SqlType)]) -> Result<Rc<Compiled>> {
+        let name = (program.kind, program.database.clone(), program.name.to_lowercase());
+        let mut programs = self.programs.borrow_mut();
+        if let Some(known) = programs.get(&name)
+            && (Arc::ptr_eq(&known.source, program) || known.source == *program)
+            && known.has_row(row)
+        {
+            return Ok(Rc::clone(known));
+        }
+        let compiled = Rc::new(compile(program, row)?);
+        if programs.len() >= PROGRAMS_MAX {
+            programs.clear();
+        }
+        programs.insert(name, Rc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    /// A program begins. Errors: 1424, 1456, it runs already; 1436, too many do.
+    pub fn begin(self: &Rc<Self>, program: &Arc<Program>, recursion_max: u64) -> Result<Running> {
+        let mut running = self.running.borrow_mut();
+        let is_same = |other: &&Arc<Program>| {
+            other.kind == program.kind && other.database == program.database && other.name == program.name
+        };
+        let times = running.iter().filter(is_same).count() as u64;
+        if times > 0 && program.kind != ProgramKind::Procedure {
+            let message = "Recursive stored functions and triggers are not allowed.";
+            return Err(Error::new(ErrorCode::SpNoRecursion, message));
+        }
+        if times > recursion_max {
+            let message = format!(
+                "Recursive limit {recursion_max} (as set by the max_sp_recursion_depth variable) was exceeded for routine {}",
+                program.name
+            );
+            return Err(Error::new(ErrorCode::SpRecursionLimit, message));
+        }
+        if running.len() as u32 >= DEPTH_MAX {
+            let message = format!(
+                "Thread stack overrun: stored programs call each other {DEPTH_MAX} deep, which is as deep as they may"
+            );
+            return Err(Error::new(ErrorCode::StackOverrunNeedMore, message));
+        }
+        running.push(Arc::clone(program));
+        drop(running);
+        Ok(Running(Rc::clone(self)))
+    }
+
+    /// Some function or trigger runs.
+    pub fn is_inside_statement(&self) -> bool {
+        let is_inside = |program: &Arc<Program>| matches!(program.kind, ProgramKind::Function | ProgramKind::Trigger);
+        self.running.borrow().iter().any(is_inside)
+    }
+}
+
+/// A program that runs, until this is dropped.
+pub struct Running(Rc<ProgramCache>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.borrow_mut().pop();
+    }
+}

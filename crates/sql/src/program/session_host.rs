@@ -1,0 +1,269 @@
+//! Procedures that CALL runs: statements are those of the session, one after the other.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_cluster::{Catalog, Program};
+use shoal_expr::{EvalContext, Warnings};
+use shoal_parser::ast::{self, Statement};
+use shoal_types::{
+    DateRules, Error, ErrorCode, Result, StoreOptions, TemporalContext, Value, WarningLevel,
+};
+
+use super::cache::ProgramCache;
+use super::call;
+use super::code::{Argument, Compiled};
+use super::compile::outer_argument;
+use super::frame::Frame;
+use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
+use super::sink::{Capture, Nowhere, ProgramSink};
+use crate::account;
+use crate::account::access::Access;
+use crate::dml::Affected;
+use crate::execute::LocalFuture;
+use crate::execute::consumer::Collect;
+use crate::execute::memory::StatementMemory;
+use crate::frontend::{ConnectInfo, Frontend, ResultSink};
+use crate::resolve::Locals;
+use crate::server::Server;
+use crate::session::plans::Plan;
+use crate::session::prepared::OutParameter;
+use crate::session::state::SessionState;
+use crate::session::{Interrupt, Session};
+use crate::shared_server::SharedServer;
+use crate::variables::registry;
+
+/// See the module.
+pub struct SessionHost<'s, 'k> {
+    pub session: &'s mut Session,
+    pub sink: &'s mut ProgramSink<'k>,
+}
+
+/// CALL outside programs.
+pub async fn call<S: ResultSink>(session: &mut Session, call: &ast::Call, sink: &mut S) -> Result<Affected> {
+    let arguments: Vec<Argument> = call.arguments.iter().map(outer_argument).collect();
+    let mut sink = ProgramSink::new(sink);
+    let (types, bound) = (session.bound_types(), std::mem::take(&mut session.bound));
+    let mut host = SessionHost { session, sink: &mut sink };
+    // What a prepared statement's parameters have is what the variables of a program are.
+    let compiled = call::outside(types);
+    let mut frame = Frame::new(&compiled, host.store_options());
+    frame.slots = bound;
+    let database = call.procedure.schema.as_ref().map(|schema| schema.value.as_str());
+    let named = (database, call.procedure.name.value.as_str());
+    call::procedure(named, &arguments, (&compiled, &mut frame), &mut host).await?;
+    session.bound = frame.slots;
+    let rows = u64::try_from(session.state.row_count).unwrap_or(0);
+    Ok(Affected { rows, ..Affected::default() })
+}
+
+/// Runs an event, with the privileges of its definer. What it selects goes nowhere.
+pub async fn run_event(server: &Arc<Server>, event: &Arc<Program>) -> Result<()> {
+    let info = ConnectInfo {
+        connection_id: SharedServer(Arc::clone(server)).next_connection_id(),
+        user: event.definer.0.clone(),
+        host: "localhost".to_owned(),
+        database: Some(event.database.clone()),
+        collation: event.collation_connection,
+        found_rows: false,
+        multi_statements: false,
+        local_files: false,
+        ignore_space: false,
+        interactive: false,
+        session_track: false,
+        handles_expired_password: true,
+        attributes: Vec::new(),
+        tls: None,
+        compression: None,
+        entrance: Default::default(),
+    };
+    let mut session = Session::open(Arc::clone(server), info)?;
+    let mut nowhere = Nowhere;
+    let mut sink = ProgramSink::new(&mut nowhere);
+    let mut host = SessionHost { session: &mut session, sink: &mut sink };
+    let ran = call::event(event, &mut host).await;
+    session.rollback();
+    ran
+}
+
+/// How values become those of variables.
+pub fn store_options(settings: &shoal_expr::Settings, zone: &shoal_types::TimeZone, now_us: i64) -> StoreOptions {
+    let mode = &settings.sql_mode;
+    let rules = DateRules {
+        no_zero_date: mode.no_zero_date && mode.strict,
+        no_zero_in_date: mode.no_zero_in_date && mode.strict,
+        allow_invalid_dates: mode.allow_invalid_dates,
+    };
+    let today = zone.from_utc_micros(now_us, 6).date();
+    let temporal = TemporalContext { rules, zone: zone.clone(), today };
+    StoreOptions { strict: mode.strict, ignore: false, temporal }
+}
+
+/// The access of a program's definer, if it is another one. Errors: 1449.
+pub fn access_of_definer(server: &Arc<Server>, program: &Program, present: &Rc<Access>) -> Result<Rc<Access>> {
+    if program.is_invokers || program.definer == present.account {
+        return Ok(Rc::clone(present));
+    }
+    if !server.node.catalog().users.contains_key(&program.definer) {
+        let (user, host) = &program.definer;
+        let message = format!("The user specified as a definer ('{user}'@'{host}') does not exist");
+        return Err(Error::new(ErrorCode::NoSuchUser, message));
+    }
+    Ok(Rc::new(Access::at_login(server, program.definer.clone())))
+}
+
+/// Procedures that call each other are on the stack together: what runs a statement is made in a frame of its own, and is not.
+#[inline(never)]
+fn boxed_plan<'f, S: ResultSink>(
+    session: &'f mut Session,
+    plan: &'f Rc<Plan>,
+    slots: &'f [Value],
+    sink: &'f mut S,
+) -> LocalFuture<'f, Result<()>> {
+    Box::pin(session.run_plan(plan, slots, true, sink))
+}
+
+/// The same of a statement that is not planned.
+#[inline(never)]
+fn boxed_statement<'f>(
+    session: &'f mut Session,
+    statement: &'f Statement,
+    sink: &'f mut ProgramSink<'_>,
+) -> LocalFuture<'f, Result<()>> {
+    Box::pin(session.run_statement(statement, None, true, sink))
+}
+
+impl Host for SessionHost<'_, '_> {
+    fn state(&mut self) -> &mut SessionState {
+        &mut self.session.state
+    }
+
+    fn interrupt(&self) -> &Interrupt {
+        &self.session.shared.interrupt
+    }
+
+    fn memory(&self) -> &Rc<StatementMemory> {
+        &self.session.memory
+    }
+
+    fn programs(&self) -> &Rc<ProgramCache> {
+        &self.session.programs
+    }
+
+    fn recursion_max(&self) -> u64 {
+        let text = registry::find("max_sp_recursion_depth").map(|found| self.session.variables.text(found));
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.session.server.node.catalog()
+    }
+
+    #[inline]
+    fn version(&self) -> PlanVersion {
+        PlanVersion {
+            catalog: self.session.catalog_version(),
+            settings: self.session.settings_key(),
+        }
+    }
+
+    fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
+        self.session.planner().make_plan_inside(statement, locals)
+    }
+
+    #[inline]
+    fn eval<'e>(&'e mut self, slots: &'e [Value], at_once: bool) -> EvalContext<'e> {
+        let session = &mut *self.session;
+        let variables = &session.variables;
+        let now = match (at_once, variables.timestamp_micros) {
+            (_, Some(now)) => now,
+            (true, None) => 0,
+            (false, None) => session.server.clock_micros(),
+        };
+        let mut eval = EvalContext::new(slots, &variables.time_zone, now, variables.settings);
+        eval.warnings = Warnings::with_limit(variables.max_error_count);
+        eval.session = Some(&mut session.state);
+        eval
+    }
+
+    fn store_options(&mut self) -> StoreOptions {
+        let variables = &self.session.variables;
+        let now = variables.timestamp_micros.unwrap_or_else(|| self.session.server.clock_micros());
+        store_options(&variables.settings, &variables.time_zone, now)
+    }
+
+    async fn begin_with_news(&mut self, used: &mut u64, error: Error) -> Result<()> {
+        self.session.ask_for_news(used, error).await
+    }
+
+    async fn rows(&mut self, plan: &Rc<Plan>, slots: &[Value], limit: Option<usize>) -> Result<Option<Collect>> {
+        let mut capture = Capture::new(&self.session.memory, limit);
+        self.session.runs_program = true;
+        let outcome = boxed_plan(self.session, plan, slots, &mut capture).await;
+        if !self.session.finish_or_retry(outcome).await? {
+            return Ok(None);
+        }
+        Ok(Some(Collect { rows: capture.rows, limit: None, held: capture.held }))
+    }
+
+    async fn run(&mut self, plan: &Rc<Plan>, slots: &[Value]) -> Result<bool> {
+        self.session.runs_program = true;
+        let outcome = boxed_plan(self.session, plan, slots, self.sink).await;
+        self.session.finish_or_retry(outcome).await
+    }
+
+    async fn other(&mut self, statement: &Statement, inside: Inside) -> (Result<()>, Vec<Value>) {
+        self.session.runs_program = true;
+        // What a prepared statement says has been said outside.
+        let is_outside = matches!(statement, Statement::Execute(_) | Statement::Prepare(_));
+        if is_outside {
+            let done = boxed_statement(self.session, statement, self.sink).await;
+            return (done, inside.values);
+        }
+        let bound = std::mem::take(&mut self.session.bound);
+        let around = self.session.inside.replace(inside);
+        let done = boxed_statement(self.session, statement, self.sink).await;
+        self.session.bound = bound;
+        let values = std::mem::replace(&mut self.session.inside, around).map(|inside| inside.values);
+        (done, values.unwrap_or_default())
+    }
+
+    fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {
+        self.session.warn(level, code, message);
+    }
+
+    fn note_out(&mut self, parameter: usize, name: &str, value: &Value, sql_type: &shoal_types::SqlType) {
+        let (name, value, sql_type) = (name.to_owned(), value.clone(), sql_type.clone());
+        self.session.out_parameters.push(OutParameter { parameter, name, value, sql_type });
+    }
+
+    fn check_may_execute(&mut self, program: &Program) -> Result<()> {
+        account::check_execute(&self.session.asking(), program)
+    }
+
+    fn enter(&mut self, compiled: &Compiled) -> Result<Entered> {
+        let program = &compiled.source;
+        let session = &mut *self.session;
+        let access = access_of_definer(&session.server, program, &session.state.access)?;
+        let present = session.program_settings();
+        let wanted = ProgramSettings::of(program, compiled.modes);
+        session.set_program_settings(wanted);
+        let inside_key = std::mem::replace(&mut session.inside_key, wanted.key(&program.database));
+        Ok(Entered {
+            access: Some(std::mem::replace(&mut session.state.access, access)),
+            database: session.state.database.replace(program.database.clone()),
+            settings: present,
+            inside_key,
+        })
+    }
+
+    fn leave(&mut self, entered: Entered) {
+        let session = &mut *self.session;
+        if let Some(access) = entered.access {
+            session.state.access = access;
+        }
+        session.state.database = entered.database;
+        session.inside_key = entered.inside_key;
+        session.set_program_settings(entered.settings);
+    }
+}

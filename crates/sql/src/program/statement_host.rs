@@ -1,0 +1,396 @@
+//! Functions and triggers: they run inside a statement, with its transaction, and end with it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_cluster::{Catalog, Program, Table};
+use shoal_expr::{EvalContext, NoRow, SessionValues, Settings, Warnings};
+use shoal_parser::ast::Statement;
+use shoal_txn::new_row::AutoIncrementSettings;
+use shoal_types::{Error, ErrorCode, Result, StoreOptions, Value, WarningLevel};
+
+use super::cache::ProgramCache;
+use super::code::Compiled;
+use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
+use super::session_host::{access_of_definer, store_options};
+use crate::account::{self, Asking};
+use crate::dml;
+use crate::dml::insert::InsertSettings;
+use crate::execute::{ExecContext, LocalFuture};
+use crate::execute::consumer::Collect;
+use crate::execute::memory::StatementMemory;
+use crate::plan::{FunctionCall, QueryPlan};
+use crate::resolve::Locals;
+use crate::server::Server;
+use crate::session::plans::{Plan, PlanKind};
+use crate::session::state::SessionState;
+use crate::session::temporary::{self, TemporaryTables};
+use crate::session::{Interrupt, StatementPlanner};
+use crate::table_usage::ThreadTableUsage;
+use crate::variables::{SessionVariables, registry};
+
+/// What of a session the programs in its statements need.
+#[derive(Clone, Copy)]
+pub struct Programs<'a> {
+    pub server: &'a Arc<Server>,
+    /// Where the client is.
+    pub host: &'a str,
+    pub variables: &'a SessionVariables,
+    pub(crate) usage: &'a ThreadTableUsage,
+    pub cache: &'a Rc<ProgramCache>,
+    /// What the session lays over the dictionary.
+    pub temporary: Option<&'a TemporaryTables>,
+    pub lock_reads: bool,
+    /// The transaction may not write.
+    pub is_read_only: bool,
+    /// As `PlanVersion::settings`.
+    pub settings_key: u64,
+    /// Tables of the statements around, the innermost first.
+    pub in_use: InUse<'a>,
+}
+
+/// Tables of a statement, and of those around it.
+#[derive(Clone, Copy)]
+pub struct InUse<'a> {
+    pub tables: &'a [Arc<Table>],
+    pub around: Option<&'a InUse<'a>>,
+}
+
+impl InUse<'_> {
+    fn has(&self, table: &Table) -> bool {
+        self.tables.iter().any(|used| used.id() == table.id()) || self.around.is_some_and(|around| around.has(table))
+    }
+}
+
+/// Errors: 1422.
+pub fn no_commit() -> Error {
+    let message = "Explicit or implicit commit is not allowed in stored function or trigger.";
+    Error::new(ErrorCode::CommitNotAllowedInSfOrTrg, message)
+}
+
+/// Calls a stored function that stands in an expression.
+pub async fn call(call: &FunctionCall, ctx: &mut ExecContext<'_>) -> Result<Value> {
+    let mut arguments = Vec::with_capacity(call.arguments.len());
+    for argument in &call.arguments {
+        let value = argument.eval(&NoRow, &mut ctx.eval)?;
+        arguments.push((value, argument.sql_type().collation));
+    }
+    super::call::function(&call.function, arguments, &mut StatementHost::new(ctx)).await
+}
+
+/// See the module.
+pub struct StatementHost<'h, 'c> {
+    ctx: &'h mut ExecContext<'c>,
+    settings: Settings,
+    present: ProgramSettings,
+    inside_key: u64,
+}
+
+impl<'h, 'c> StatementHost<'h, 'c> {
+    pub fn new(ctx: &'h mut ExecContext<'c>) -> StatementHost<'h, 'c> {
+        let variables = ctx.programs.variables;
+        let settings = ctx.eval.settings;
+        let present = ProgramSettings {
+            modes: variables.sql_mode,
+            character_set_client: settings.character_set_client,
+            collation_connection: settings.collation_connection,
+        };
+        StatementHost { ctx, settings, present, inside_key: 0 }
+    }
+
+    fn set_settings(&mut self, wanted: ProgramSettings) {
+        self.present = wanted;
+        self.settings.sql_mode = wanted.modes.for_evaluation();
+        self.settings.character_set_client = wanted.character_set_client;
+        self.settings.collation_connection = wanted.collation_connection;
+    }
+
+    fn check(&mut self, plan: &Plan) -> Result<()> {
+        let programs = self.ctx.programs;
+        let access = Rc::clone(&self.state().access);
+        let asking = Asking { node: &programs.server.node, access: &access, host: programs.host };
+        account::check_plan(&asking, plan)
+    }
+
+    /// Whatever a definition has overtaken is noticed here. `false`: the plan has to be made anew.
+    async fn use_tables(&mut self, plan: &Plan) -> Result<bool> {
+        for table in &plan.tables {
+            match self.ctx.interrupt.guard(self.ctx.transaction.use_table(table)).await {
+                Ok(()) => {}
+                Err(error) if error.is(ErrorCode::TableDefChanged) && !self.ctx.transaction.has_snapshot() => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs something with the program's variables as parameters and its settings.
+    async fn nested<T>(
+        &mut self,
+        plan: &Plan,
+        slots: &[Value],
+        run: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let settings = self.settings;
+        let around = self.ctx.programs.in_use;
+        let programs =
+            Programs { in_use: InUse { tables: &plan.tables, around: Some(&around) }, ..*self.ctx.programs };
+        let outcome = self
+            .ctx
+            .with_parameters(slots, async |inner| {
+                let mut inner = inner.inside_program(&programs, settings);
+                let outcome = run(&mut inner).await;
+                Ok((outcome, std::mem::take(&mut inner.eval.warnings)))
+            })
+            .await;
+        let (outcome, warnings) = outcome?;
+        let state = self.state();
+        state.warnings.clear();
+        state.warnings.extend_from_slice(warnings.list());
+        state.warning_count = warnings.count();
+        state.signalled = None;
+        self.ctx.eval.warnings.append(warnings);
+        outcome
+    }
+
+    /// What runs a query, made in a frame of its own: see `session_host`.
+    #[inline(never)]
+    fn boxed_rows<'f>(
+        &'f mut self,
+        plan: &'f Plan,
+        query: &'f QueryPlan,
+        slots: &'f [Value],
+        limit: Option<usize>,
+    ) -> LocalFuture<'f, Result<Collect>> {
+        Box::pin(self.nested(plan, slots, async move |inner| {
+            inner.eval.changes_data = false;
+            inner.run_collect(query, limit).await
+        }))
+    }
+
+    /// The same of what changes rows.
+    #[inline(never)]
+    fn boxed_change<'f>(
+        &'f mut self,
+        plan: &'f Plan,
+        slots: &'f [Value],
+        settings: InsertSettings,
+    ) -> LocalFuture<'f, Result<dml::Affected>> {
+        Box::pin(self.nested(plan, slots, async move |inner| dml::run(plan, settings, inner).await))
+    }
+
+    /// Errors: 1290, 1792.
+    fn check_writable(&mut self) -> Result<()> {
+        let programs = self.ctx.programs;
+        if programs.is_read_only {
+            let message = "Cannot execute statement in a READ ONLY transaction.";
+            return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
+        }
+        let access = Rc::clone(&self.state().access);
+        let asking = Asking { node: &programs.server.node, access: &access, host: programs.host };
+        match programs.server.read_only.refuses(|| account::is_exempt_from_read_only(&asking)) {
+            true => Err(programs.server.read_only.refusal()),
+            false => Ok(()),
+        }
+    }
+
+    /// Errors: 1442.
+    fn check_targets(&self, plan: &Plan) -> Result<()> {
+        for table in plan.changed_tables() {
+            if self.ctx.programs.in_use.has(table) {
+                let message = format!(
+                    "Can't update table '{}' in stored function/trigger because it is already used by statement which \
+                     invoked this stored function/trigger.",
+                    table.schema.name
+                );
+                return Err(Error::new(ErrorCode::CantUpdateUsedTableInSfOrTrg, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Host for StatementHost<'_, '_> {
+    fn state(&mut self) -> &mut SessionState {
+        let session = self.ctx.eval.session.as_mut().and_then(|session| session.itself());
+        session.and_then(|session| session.downcast_mut::<SessionState>()).expect("statements run in sessions")
+    }
+
+    fn interrupt(&self) -> &Interrupt {
+        self.ctx.interrupt
+    }
+
+    fn memory(&self) -> &Rc<StatementMemory> {
+        self.ctx.memory
+    }
+
+    fn programs(&self) -> &Rc<ProgramCache> {
+        self.ctx.programs.cache
+    }
+
+    fn recursion_max(&self) -> u64 {
+        let text =
+            registry::find("max_sp_recursion_depth").map(|found| self.ctx.programs.variables.text(found));
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.ctx.programs.server.node.catalog()
+    }
+
+    #[inline]
+    fn version(&self) -> PlanVersion {
+        let programs = self.ctx.programs;
+        PlanVersion {
+            catalog: temporary::catalog_version(&programs.server.node, programs.temporary),
+            settings: programs.settings_key ^ self.inside_key,
+        }
+    }
+
+    fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
+        let settings = self.settings;
+        let programs = self.ctx.programs;
+        let session = self.ctx.eval.session.as_mut().and_then(|session| session.itself());
+        let state = session.and_then(|session| session.downcast_ref::<SessionState>()).expect("statements run in sessions");
+        let planner = StatementPlanner {
+            server: programs.server,
+            variables: programs.variables,
+            state,
+            transaction: &*self.ctx.transaction,
+            usage: programs.usage,
+            settings,
+            lock_reads: programs.lock_reads,
+            temporary: programs.temporary,
+        };
+        planner.make_plan_inside(statement, locals)
+    }
+
+    #[inline]
+    fn eval<'e>(&'e mut self, slots: &'e [Value], _at_once: bool) -> EvalContext<'e> {
+        let settings = self.settings;
+        let limit = self.ctx.programs.variables.max_error_count;
+        let outer = &mut self.ctx.eval;
+        let mut eval = EvalContext::new(slots, outer.zone, outer.now_micros, settings);
+        eval.warnings = Warnings::with_limit(limit);
+        eval.session = outer.session.as_mut().map(|session| &mut **session as &mut dyn SessionValues);
+        eval
+    }
+
+    fn store_options(&mut self) -> StoreOptions {
+        store_options(&self.settings, self.ctx.eval.zone, self.ctx.eval.now_micros)
+    }
+
+    async fn begin_with_news(&mut self, _used: &mut u64, error: Error) -> Result<()> {
+        Err(error)
+    }
+
+    async fn rows(&mut self, plan: &Rc<Plan>, slots: &[Value], limit: Option<usize>) -> Result<Option<Collect>> {
+        let (PlanKind::PointSelect { query, .. } | PlanKind::Select { query, .. }) = &plan.kind else {
+            return Err(Error::unsupported("this statement as a query"));
+        };
+        self.check(plan)?;
+        if !self.use_tables(plan).await? {
+            return Ok(None);
+        }
+        self.boxed_rows(plan, query, slots, limit).await.map(Some)
+    }
+
+    async fn run(&mut self, plan: &Rc<Plan>, slots: &[Value]) -> Result<bool> {
+        if !plan.writes() {
+            let message = "Not allowed to return a result set from a function";
+            return Err(Error::new(ErrorCode::SpNoResultSet, message));
+        }
+        self.check_targets(plan)?;
+        self.check(plan)?;
+        if plan.writes_shared() {
+            self.check_writable()?;
+        }
+        if !self.use_tables(plan).await? {
+            return Ok(false);
+        }
+        let variables = self.ctx.programs.variables;
+        let settings = InsertSettings {
+            found_rows: false,
+            auto_increment: AutoIncrementSettings {
+                increment: variables.auto_increment_increment,
+                offset: variables.auto_increment_offset,
+                zero_means_next: !self.present.modes.has("NO_AUTO_VALUE_ON_ZERO"),
+                ..AutoIncrementSettings::default()
+            },
+        };
+        let savepoint = self.ctx.transaction.savepoint();
+        let outcome = self.boxed_change(plan, slots, settings).await;
+        let affected = match outcome {
+            Ok(affected) => affected,
+            Err(error) => {
+                if !error.rolls_back_transaction() {
+                    self.ctx.transaction.rollback_to(&savepoint);
+                }
+                return Err(error);
+            }
+        };
+        let server = self.ctx.programs.server;
+        if server.node.cluster().is_some() {
+            for table in plan.tables_numbered_by_hand() {
+                server.node.report_numbers(table).await?;
+            }
+        }
+        let state = self.state();
+        state.row_count = affected.rows as i64;
+        if let Some(generated) = affected.generated_id {
+            state.last_insert_id = generated;
+        }
+        Ok(true)
+    }
+
+    async fn other(&mut self, statement: &Statement, inside: Inside) -> (Result<()>, Vec<Value>) {
+        let refusal = match statement {
+            Statement::Set(_) => Error::unsupported("SET of a system variable in a stored function or trigger"),
+            _ => no_commit(),
+        };
+        (Err(refusal), inside.values)
+    }
+
+    fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {
+        self.ctx.eval.warnings.push(level, code, || message.to_owned());
+        let limit = self.ctx.programs.variables.max_error_count;
+        let state = self.state();
+        state.warning_count += 1;
+        if state.warnings.len() < limit {
+            state.warnings.push(shoal_types::Warning { level, code, message: message.to_owned() });
+        }
+    }
+
+    fn check_may_execute(&mut self, program: &Program) -> Result<()> {
+        let programs = self.ctx.programs;
+        let access = Rc::clone(&self.state().access);
+        let asking = Asking { node: &programs.server.node, access: &access, host: programs.host };
+        account::check_execute(&asking, program)
+    }
+
+    fn enter(&mut self, compiled: &Compiled) -> Result<Entered> {
+        let program = &compiled.source;
+        let server = self.ctx.programs.server;
+        let settings = self.present;
+        let wanted = ProgramSettings::of(program, compiled.modes);
+        let state = self.state();
+        let access = access_of_definer(server, program, &state.access)?;
+        let access = std::mem::replace(&mut state.access, access);
+        let database = state.database.replace(program.database.clone());
+        self.set_settings(wanted);
+        let inside_key = std::mem::replace(&mut self.inside_key, wanted.key(&program.database));
+        Ok(Entered { access: Some(access), database, settings, inside_key })
+    }
+
+    fn leave(&mut self, entered: Entered) {
+        let state = self.state();
+        if let Some(access) = entered.access {
+            state.access = access;
+        }
+        state.database = entered.database;
+        self.inside_key = entered.inside_key;
+        self.set_settings(entered.settings);
+    }
+}

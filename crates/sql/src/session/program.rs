@@ -1,0 +1,43 @@
+//! What of a session stored programs replace while they run.
+
+use super::Session;
+use crate::program::host::ProgramSettings;
+use crate::variables::registry;
+
+impl Session {
+    pub fn program_settings(&self) -> ProgramSettings {
+        let settings = &self.variables.settings;
+        ProgramSettings {
+            modes: self.variables.sql_mode,
+            character_set_client: settings.character_set_client,
+            collation_connection: settings.collation_connection,
+        }
+    }
+
+    /// Settings that a program brings along, or those of before it. Plans do not outlive the difference: it is in their key.
+    pub fn set_program_settings(&mut self, wanted: ProgramSettings) {
+        let present = self.program_settings();
+        if present == wanted {
+            return;
+        }
+        let changes = [
+            ("sql_mode", present.modes != wanted.modes, wanted.modes.text()),
+            (
+                "character_set_client",
+                present.character_set_client != wanted.character_set_client,
+                wanted.character_set_client.name().to_owned(),
+            ),
+            (
+                "collation_connection",
+                present.collation_connection != wanted.collation_connection,
+                wanted.collation_connection.name().to_owned(),
+            ),
+        ];
+        for (name, differs, text) in changes {
+            if let Some(definition) = registry::find(name).filter(|_| differs) {
+                // It was checked when the session or the program got it.
+                let _ = self.variables.assign(definition, &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Definitions beside those who read and write: columns that come and go at once, indexes that are built while others write.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use shoal_system_tests::{Client, TestServer, skip, target_is_mariadb, wait_until};
+
+const DOUBLINGS: u32 = 17;
+
+/// A table `big` of 2^17 rows with `k` running from 1.
+fn big_table(server: &TestServer) {
+    let mut client = server.client();
+    client.execute("CREATE TABLE big (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(50))").unwrap();
+    client.execute("INSERT INTO big (k,v) VALUES (1,'row 1')").unwrap();
+    for step in 0..DOUBLINGS {
+        let add = 1 << step;
+        client.execute(&format!("INSERT INTO big (k,v) SELECT k+{add}, CONCAT('row ',k+{add}) FROM big")).unwrap();
+    }
+}
+
+fn state_of(client: &mut Client, id: u32) -> String {
+    let sql = format!("SELECT IFNULL(STATE,'') FROM information_schema.processlist WHERE ID={id}");
+    client.text(&sql).unwrap().pop().unwrap_or_default()
+}
+
+#[test]
+fn columns_come_and_go_at_once_and_outlive_crashes() {
+    if target_is_mariadb() {
+        return skip("row versions are counted as in MySQL");
+    }
+    let mut server = TestServer::start();
+    server.sql(
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, v VARCHAR(10), KEY by_a (a)); \
+         INSERT INTO t VALUES (1,10,'x'),(2,20,'y'),(3,NULL,NULL)",
+    );
+    let mut client = server.client();
+    for (sql, row) in [
+        ("ADD COLUMN c INT NOT NULL DEFAULT 7", "1 10 x 7"),
+        ("ADD COLUMN d VARCHAR(9) DEFAULT 'dd' AFTER id", "1 dd 10 x 7"),
+        ("MODIFY v VARCHAR(10) FIRST", "x 1 dd 10 7"),
+        ("DROP COLUMN d, RENAME COLUMN c TO cc", "x 1 10 7"),
+        ("ADD COLUMN e ENUM('p','q') NOT NULL, ADD COLUMN n TEXT", "x 1 10 7 p NULL"),
+    ] {
+        let reply = client.execute(&format!("ALTER TABLE t {sql}, ALGORITHM=INSTANT")).unwrap();
+        assert_eq!(reply.affected_rows, 0, "{sql}");
+        assert_eq!(server.sql("SELECT * FROM t WHERE id=1").trim().replace('\t', " "), row, "{sql}");
+    }
+    client.execute("INSERT INTO t VALUES ('z',4,40,70,'q','new')").unwrap();
+    client.execute("UPDATE t SET a=21 WHERE id=2").unwrap();
+    let unchanged = client.execute("UPDATE t SET cc=7 WHERE id IN (1,3)").unwrap();
+    assert_eq!(unchanged.affected_rows, 0);
+    client.execute("ALTER TABLE t ADD KEY by_c (cc), ADD UNIQUE KEY by_n (n(5))").unwrap();
+    let expected = "x\t1\t10\t7\tp\tNULL\ny\t2\t21\t7\tp\tNULL\nNULL\t3\tNULL\t7\tp\tNULL\nz\t4\t40\t70\tq\tnew\n";
+    let check = |server: &TestServer| {
+        assert_eq!(server.sql("SELECT * FROM t ORDER BY id"), expected);
+        assert_eq!(server.sql("SELECT id FROM t FORCE INDEX (by_c) WHERE cc=7 ORDER BY id"), "1\n2\n3\n");
+        assert_eq!(server.sql("SELECT id FROM t FORCE INDEX (by_a) WHERE a>10 ORDER BY a"), "2\n4\n");
+        assert!(server.sql("CHECK TABLE t").contains("OK"));
+    };
+    check(&server);
+    server.kill();
+    server.restart();
+    check(&server);
+    server.stop();
+    server.restart();
+    check(&server);
+    let mut client = server.client();
+    let mut versions = 5;
+    loop {
+        let error = match client.execute("ALTER TABLE t ADD COLUMN more INT DEFAULT 1, ALGORITHM=INSTANT") {
+            Ok(_) => client.execute("ALTER TABLE t DROP COLUMN more, ALGORITHM=INSTANT").err(),
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error {
+            assert_eq!(error.errno(), 4092, "{error}");
+            break;
+        }
+        versions += 2;
+        assert!(versions <= 64);
+    }
+    // The rows are written anew, and there is room for as many again.
+    client.execute("ALTER TABLE t DROP COLUMN more").or_else(|_| client.execute("ALTER TABLE t FORCE")).unwrap();
+    check(&server);
+    client.execute("ALTER TABLE t ADD COLUMN more INT, ALGORITHM=INSTANT").unwrap();
+}
+
+#[test]
+fn an_index_is_built_while_others_write() {
+    let server = TestServer::start();
+    big_table(&server);
+    let done = AtomicBool::new(false);
+    let longest_ms = AtomicU64::new(0);
+    let write = |writer: u64| {
+        let mut client = server.client();
+        let mut written = 0_u64;
+        while !done.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            let id = 1 + (written * 7919 + writer * 13) % (1 << DOUBLINGS);
+            for sql in [
+                format!("UPDATE big SET k=k+1000000, v=CONCAT(v,'!') WHERE id={id}"),
+                format!("INSERT INTO big (id,k,v) VALUES ({},5,'new')", 10_000_000 * (writer + 1) + written),
+                format!("DELETE FROM big WHERE id={}", id + 3),
+            ] {
+                client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+            }
+            longest_ms.fetch_max(began.elapsed().as_millis() as u64, Ordering::Relaxed);
+            written += 1;
+        }
+        written
+    };
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2).map(|writer| scope.spawn(move || write(writer))).collect();
+        let mut client = server.client();
+        for sql in [
+            "CREATE INDEX by_v ON big (v, k)",
+            "ALTER TABLE big ADD KEY by_k (k), ADD KEY by_k_v (k DESC, v(3)), ADD COLUMN c INT DEFAULT 3",
+            "ALTER TABLE big DROP KEY by_v, ADD KEY by_c (c)",
+        ] {
+            client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(writers.into_iter().map(|writer| writer.join().unwrap()).sum::<u64>() > 0);
+    });
+    // A build that keeps writers out takes about as long as it takes.
+    println!("the longest round of a writer took {} ms", longest_ms.load(Ordering::Relaxed));
+    let count = server.sql("SELECT COUNT(*), SUM(k) FROM big");
+    for index in ["by_k", "by_k_v", "by_c"] {
+        let condition = if index == "by_c" { "c=3" } else { "k>-1" };
+        let sql = format!("SELECT COUNT(*), SUM(k) FROM big FORCE INDEX ({index}) WHERE {condition}");
+        assert_eq!(server.sql(&sql), count, "{index}");
+    }
+    assert!(server.sql("CHECK TABLE big").contains("OK"));
+}
+
+#[test]
+fn an_index_whose_statement_is_killed_is_not_there() {
+    if target_is_mariadb() {
+        return skip("the states are Shoal's");
+    }
+    let mut server = TestServer::start();
+    big_table(&server);
+    let mut control = server.client();
+    let mut definer = server.client();
+    let id = definer.connection_id();
+    let keys =
+        ["by_k (k)", "by_v (v, k)", "by_vd (v DESC, k)", "by_kv (k, v)", "by_4 (v(4), k DESC)", "by_5 (v(5))"];
+    let statement = format!("ALTER TABLE big ADD KEY {}", keys.join(", ADD KEY "));
+    definer.send_query(&statement).unwrap();
+    wait_until("the indexes are being built", || state_of(&mut control, id).starts_with("altering table"));
+    control.execute(&format!("KILL QUERY {id}")).unwrap();
+    assert_eq!(definer.receive_reply().unwrap_err().errno(), 1317);
+    let definition = server.sql("SHOW CREATE TABLE big");
+    assert!(!definition.contains("by_"), "{definition}");
+    let history = "SELECT EVENT_NAME FROM performance_schema.events_stages_history WHERE THREAD_ID=";
+    let stage = "stage/innodb/alter table (read PK and internal sort)";
+    assert_eq!(control.text(&format!("{history}{id}")).unwrap(), [stage]);
+    definer.send_query(&statement).unwrap();
+    wait_until("the indexes are being built", || state_of(&mut control, id).starts_with("altering table"));
+    // Nobody sees them, and others go on.
+    let shown = control.text("SELECT COUNT(*) FROM information_schema.STATISTICS WHERE TABLE_NAME='big'").unwrap();
+    let used = control.query("SELECT * FROM big FORCE INDEX (by_k) WHERE k=1").map(|_| ());
+    control.execute("UPDATE big SET v='during' WHERE id=1").unwrap();
+    let current =
+        "SELECT WORK_COMPLETED <= WORK_ESTIMATED FROM performance_schema.events_stages_current WHERE THREAD_ID=";
+    let progress = control.text(&format!("{current}{id}")).unwrap();
+    assert!(
+        state_of(&mut control, id).starts_with("altering table"),
+        "the indexes were built too soon for this test"
+    );
+    assert_eq!((shown, used.unwrap_err().errno(), progress), (vec!["1".to_owned()], 1176, vec!["1".to_owned()]));
+    server.kill();
+    server.restart();
+    assert_eq!(server.sql("SHOW CREATE TABLE big"), definition);
+    let mut client = server.client();
+    client.execute(&statement).unwrap();
+    assert_eq!(client.text("SELECT id FROM big FORCE INDEX (by_v) WHERE v='during'").unwrap(), ["1"]);
+    let rows = format!("{}\n", 1 << DOUBLINGS);
+    assert_eq!(server.sql("SELECT COUNT(*) FROM big FORCE INDEX (by_k) WHERE k>0"), rows);
+    assert!(server.sql("CHECK TABLE big").contains("OK"));
+}
+
+#[test]
+fn definitions_of_one_table_beside_each_other_all_take_effect() {
+    let server = TestServer::start();
+    big_table(&server);
+    std::thread::scope(|scope| {
+        for sql in [
+            "CREATE INDEX one ON big (k)",
+            "CREATE INDEX two ON big (v)",
+            "ALTER TABLE big ADD COLUMN c INT DEFAULT 5, ADD COLUMN d INT DEFAULT 6",
+            "ALTER TABLE big MODIFY k BIGINT",
+        ] {
+            let server = &server;
+            scope.spawn(move || {
+                let mut client = server.client();
+                let deadline = Instant::now() + Duration::from_secs(60);
+                while let Err(error) = client.execute(sql) {
+                    assert!(error.errno() == 1412 && Instant::now() < deadline, "{sql}: {error}");
+                }
+            });
+        }
+    });
+    let rows = format!("{}\n", 1 << DOUBLINGS);
+    assert_eq!(server.sql("SELECT COUNT(*) FROM big FORCE INDEX (one) WHERE k>0 AND c=5"), rows);
+    assert_eq!(server.sql("SELECT COUNT(*) FROM big FORCE INDEX (two) WHERE v>'' AND d=6"), rows);
+    assert!(server.sql("SHOW CREATE TABLE big").contains("`k` bigint"));
+}
