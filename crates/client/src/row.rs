@@ -58,6 +58,11 @@ impl Row {
         self.shape.layout.row(&self.bytes)
     }
 
+    /// What it takes in memory: about what all of its values take.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The column at a position; TIMESTAMP columns are in UTC. `None`: there are not so many.
     pub fn value(&self, position: usize) -> Option<Value> {
         (position < self.shape.names.len()).then(|| self.as_ref().value(position, &TimeZone::UTC))

@@ -3,7 +3,8 @@
 //! Crates say it by `tracing`; a program that is a server installs this crate as the one who listens ([`install`]), and says later
 //! where entries go ([`configure`]): until then they wait. An entry goes into a bounded ring in memory, which
 //! `performance_schema.error_log` shows, and through a bounded queue to a thread that writes: to stderr or to a file, as text in
-//! MySQL's format, as JSON lines, or both. Nobody waits for a disk but who tells an error: after those the process may end.
+//! MySQL's format, as JSON lines, or both. Nobody waits for a disk but who tells the last
+//! words of a process that ends.
 //!
 //! - `log`: what is kept and where entries go; `entry`: entries and their formats; `settings`: what MySQL's variables say.
 //! - `subscriber`: events of `tracing` become entries.

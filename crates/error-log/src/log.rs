@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::entry::{Entry, Priority};
+use crate::entry::Entry;
 use crate::ring::Ring;
 use crate::settings::{Settings, VERBOSITY_DEFAULT};
 use crate::writer::{self, Message, Writer};
 
 /// Entries that wait for [`configure`].
 const EARLY_ENTRIES_MAX: usize = 1000;
-/// Who tells an error waits so long for it to be written: a process that ends because of it must not be held up by a disk.
-const ERROR_PATIENCE: Duration = Duration::from_millis(100);
+/// Who tells the last words of a process waits so long for them to be written: its end must not be held up by a disk.
+const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(100);
 
 const TEXT_ON_STDERR: u8 = 1;
 const JSON_ON_STDERR: u8 = 2;
@@ -68,10 +68,10 @@ pub(crate) fn begin() -> bool {
     LOG.set(log).is_ok()
 }
 
-/// An entry has come, on whatever thread.
-pub(crate) fn add(entry: Entry) {
+/// An entry has come, on whatever thread, which goes on at once: unless the process ends behind it, and it is written before (`is_last`).
+pub(crate) fn add(entry: Entry, is_last: bool) {
     if let Some(log) = LOG.get() {
-        log.add(entry);
+        log.add(entry, is_last);
     }
 }
 
@@ -170,7 +170,7 @@ impl ErrorLog {
         Ok(())
     }
 
-    fn add(&self, entry: Entry) {
+    fn add(&self, entry: Entry, is_last: bool) {
         if !entry.priority.is_shown_at(self.verbosity.load(Ordering::Relaxed)) {
             return;
         }
@@ -184,10 +184,9 @@ impl ErrorLog {
             Output::Ended => return writer::to_stderr(&entry.text_line()),
             Output::Writing(writer) => writer.clone(),
         };
-        let is_error = entry.priority == Priority::Error;
         self.lost_unless(writer.send(Message::Entry(entry)));
-        if is_error {
-            writer.command(Message::Sync, Some(ERROR_PATIENCE));
+        if is_last {
+            writer.command(Message::Sync, Some(LAST_WORDS_PATIENCE));
         }
     }
 

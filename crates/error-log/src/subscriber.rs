@@ -1,7 +1,7 @@
 //! Events of `tracing` become entries. Only those of this server's crates: libraries talk of other things.
 //!
 //! The level of an event is its priority; `system = true` makes it one of the server's life, which is always told. `connection` is
-//! the connection it is about. Other fields stand behind the message.
+//! the connection it is about. `last_words = true`: the process ends behind it, so it is written at once. Other fields stand behind the message.
 
 use std::fmt::{Debug, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -62,12 +62,14 @@ impl tracing::Subscriber for Subscriber {
 
     fn event(&self, event: &Event<'_>) {
         if let Some(subsystem) = subsystem(event.metadata().target()) {
-            log::add(entry_of(event, subsystem));
+            let (entry, is_last) = entry_of(event, subsystem);
+            log::add(entry, is_last);
         }
     }
 }
 
-fn entry_of(event: &Event<'_>, subsystem: &'static str) -> Entry {
+/// The entry, and whether the process ends behind it.
+fn entry_of(event: &Event<'_>, subsystem: &'static str) -> (Entry, bool) {
     let mut fields = Fields::default();
     event.record(&mut fields);
     let priority = match *event.metadata().level() {
@@ -81,7 +83,7 @@ fn entry_of(event: &Event<'_>, subsystem: &'static str) -> Entry {
         false => format!("{} ({})", fields.message, fields.others),
     };
     let at_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
-    Entry { at_us, connection: fields.connection, priority, subsystem, text }
+    (Entry { at_us, connection: fields.connection, priority, subsystem, text }, fields.is_last)
 }
 
 #[derive(Default)]
@@ -90,6 +92,7 @@ struct Fields {
     others: String,
     connection: u64,
     is_system: bool,
+    is_last: bool,
 }
 
 impl Visit for Fields {
@@ -116,6 +119,7 @@ impl Visit for Fields {
     fn record_bool(&mut self, field: &Field, value: bool) {
         match field.name() {
             "system" => self.is_system = value,
+            "last_words" => self.is_last = value,
             _ => self.record_debug(field, &value),
         }
     }
@@ -128,7 +132,7 @@ mod tests {
     use super::*;
 
     /// Keeps what `entry_of` makes, for one thread.
-    struct Keeper(Arc<Mutex<Vec<Entry>>>);
+    struct Keeper(Arc<Mutex<Vec<(Entry, bool)>>>);
 
     impl tracing::Subscriber for Keeper {
         fn enabled(&self, _: &Metadata<'_>) -> bool {
@@ -155,23 +159,26 @@ mod tests {
 
     #[test]
     fn events_are_entries_with_their_fields_behind_the_message() {
-        let kept = Arc::<Mutex<Vec<Entry>>>::default();
+        let kept = Arc::<Mutex<Vec<(Entry, bool)>>>::default();
         tracing::subscriber::with_default(Keeper(Arc::clone(&kept)), || {
             tracing::warn!(peer = %7, reason = "it lies", "a node is cut off");
             tracing::info!(system = true, "ready");
             tracing::error!(target: "shoal_http::server", connection = 9_u64, "gone");
+            tracing::error!(last_words = true, "stopping");
         });
         let kept = kept.lock().unwrap();
         let told: Vec<_> =
-            kept.iter().map(|one| (one.priority, one.subsystem, one.connection, one.text.as_str())).collect();
+            kept.iter().map(|(one, _)| (one.priority, one.subsystem, one.connection, one.text.as_str())).collect();
         assert_eq!(
             told,
             [
                 (Priority::Warning, "Server", 0, "a node is cut off (peer: 7, reason: it lies)"),
                 (Priority::System, "Server", 0, "ready"),
                 (Priority::Error, "HTTP", 9, "gone"),
+                (Priority::Error, "Server", 0, "stopping"),
             ]
         );
+        assert_eq!(kept.iter().map(|(_, is_last)| *is_last).collect::<Vec<_>>(), [false, false, false, true]);
     }
 
     #[test]

@@ -9,13 +9,14 @@
 //!
 //! Who asks says with every request who they are (HTTP's Basic), as an account of the database; its privileges on tables and columns
 //! are those of SQL. Rows are read and written through the native client ([`shoal_client::Session::of_node`]) on the thread of this
-//! server, which waits for nothing but partitions: no statement's thread has anything to do with it.
+//! server, which waits for nothing but partitions (what is large becomes text on others): no statement's thread has anything to do with it.
 //!
 //! - `serve`: requests, and what is refused. `request`: bodies to operations. `value`: values of columns to JSON and back. `problem`: errors to answers.
-//! - `login`, `proofs`: who asks. `resolve`: names and rights. `execute`: operations on rows. `docs`: the description.
+//! - `login`, `proofs`: who asks. `resolve`: names and rights. `execute`: operations on rows; `answer`: what they have yielded. `docs`: the description.
 //!
 //! *Must not* run statements. Everything has a limit: bytes, operations, depth, time, requests at a time.
 
+mod answer;
 mod docs;
 mod execute;
 mod login;
@@ -36,6 +37,7 @@ pub use login::account;
 pub use problem::Problem;
 pub use serve::answer;
 
+use answer::AnswerMemory;
 use proofs::Proofs;
 use request::PREFIX;
 
@@ -50,6 +52,7 @@ pub struct Rest {
     requests: Arc<Semaphore>,
     logins: Semaphore,
     proofs: Proofs,
+    answers: Arc<AnswerMemory>,
     pub(crate) counters: Counters,
 }
 
@@ -68,6 +71,7 @@ impl Default for Rest {
             requests: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
             logins: Semaphore::new(LOGINS_AT_ONCE),
             proofs: Proofs::default(),
+            answers: Arc::default(),
             counters: Counters::default(),
         }
     }

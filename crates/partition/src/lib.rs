@@ -77,7 +77,7 @@ pub use fragment::{FragmentMemory, FragmentOperations};
 pub use large::CommitPart;
 pub use lock_counts::{LockRequests, TableLockRequests};
 pub use message::{decode_message, encode_message};
-pub use observe::{LockKind, ObservedKey, ObservedLock, ObservedTransaction, ObservedWaits};
+pub use observe::{LockKind, ObservedKey, ObservedLock, ObservedStretch, ObservedTransaction, ObservedWaits};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};
 pub use raft::eraftpb::Message;

@@ -22,6 +22,8 @@ use crate::workspace::{NO_ROW, State, Transaction, WaitingFor};
 
 /// Locks with waiters that one look lists.
 const WAITED_LOCKS_MAX: usize = 1000;
+/// So many range locks of an index are looked at for those of a transaction: there may be a hundred thousand, and they have no order.
+const RANGES_LOOKED_AT_MAX: usize = 1000;
 /// So many writes of a transaction are searched for the row of a locked unique key.
 const UNIQUE_WRITES_MAX: usize = 32;
 
@@ -117,6 +119,15 @@ pub struct ObservedLock {
     pub key: ObservedKey,
 }
 
+/// A stretch of the locks of a transaction.
+#[derive(Clone, Debug, Default)]
+pub struct ObservedStretch {
+    /// What was found in it.
+    pub locks: Vec<ObservedLock>,
+    /// Where the next one begins; `None`: this was the last.
+    pub next: Option<usize>,
+}
+
 /// Who waits for whose lock.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedWaits {
@@ -136,6 +147,8 @@ struct Named {
 enum Listed<'a> {
     Range((TableId, IndexId), RangeLockId, &'a KeyBounds),
     Lock(LockKey),
+    /// Of this table or another one of the transaction's.
+    Gathered(LockKey),
 }
 
 impl Partition {
@@ -149,27 +162,36 @@ impl Partition {
         self.transaction(id).map(ObservedTransaction::of)
     }
 
-    /// A stretch of the locks that a transaction holds: of `count` from the number `from` on. Fewer: these were the last.
-    pub fn observed_locks(&self, id: TransactionId, from: usize, count: usize) -> Vec<ObservedLock> {
-        let Some(transaction) = self.transaction(id) else { return Vec::new() };
+    /// A stretch of the locks that a transaction holds: of `count` candidates from the place `from` on. Not each of them need be a lock, so what is
+    /// found may be fewer, or none.
+    pub fn observed_locks(&self, id: TransactionId, from: usize, count: usize) -> ObservedStretch {
+        let Some(transaction) = self.transaction(id) else { return ObservedStretch::default() };
         let ranges = transaction.ranges.iter().flat_map(|&place| {
-            let owned = self.ranges.owned_by(id, place);
+            let owned = self.ranges.owned_by(id, place, RANGES_LOOKED_AT_MAX);
             owned.map(move |(number, range)| Listed::Range(place, number, range))
         });
         let listed = transaction.locks.iter().map(|&key| Listed::Lock(key));
         let tables = transaction.gathered_tables();
-        // Of several tables only those are believed that lead to a row.
-        let is_lock =
-            move |key: &LockKey| tables.len() == 1 || self.named(*key, &[id]).key != ObservedKey::Unknown;
-        let gathered = self.locks.gathered_by(id, tables).filter(is_lock).map(Listed::Lock);
+        let gathered = self.locks.gathered_by(id, tables).map(Listed::Gathered);
         let show = |one: Listed<'_>| match one {
-            Listed::Range(place, number, range) => self.observed_range(id, place, number, range),
-            Listed::Lock(key) => {
-                let mode = self.locks.mode_of(id, key).unwrap_or(LockMode::Exclusive);
-                self.observed_lock(id, key, mode, false, &self.named(key, &[id]))
+            Listed::Range(place, number, range) => Some(self.observed_range(id, place, number, range)),
+            Listed::Lock(key) => Some(self.observed_held(id, key, &self.named(key, &[id]))),
+            Listed::Gathered(key) => {
+                let named = self.named(key, &[id]);
+                // Of several tables only those are believed that lead to a row.
+                let is_lock = tables.len() == 1 || named.key != ObservedKey::Unknown;
+                is_lock.then(|| self.observed_held(id, key, &named))
             }
         };
-        ranges.chain(listed).chain(gathered).skip(from).take(count).map(show).collect()
+        let mut looked_at = 0;
+        let candidates = ranges.chain(listed).chain(gathered).skip(from).take(count);
+        let locks = candidates.inspect(|_| looked_at += 1).filter_map(show).collect();
+        ObservedStretch { locks, next: (looked_at == count).then_some(from + count) }
+    }
+
+    fn observed_held(&self, id: TransactionId, key: LockKey, named: &Named) -> ObservedLock {
+        let mode = self.locks.mode_of(id, key).unwrap_or(LockMode::Exclusive);
+        self.observed_lock(id, key, mode, false, named)
     }
 
     /// All locks that are waited for here, up to a bound.
@@ -293,7 +315,7 @@ impl Partition {
             key: self.key_behind(place, Bound::Included(key)),
         });
         for blocker in self.ranges.blockers(place.0, place.1, key, waiter) {
-            let mut owned = self.ranges.owned_by(blocker, place);
+            let mut owned = self.ranges.owned_by(blocker, place, RANGES_LOOKED_AT_MAX);
             if let Some((number, range)) = owned.find(|(_, range)| range_contains(range, key)) {
                 waits.edges.push((waiting, waits.locks.len()));
                 waits.locks.push(self.observed_range(blocker, place, number, range));
@@ -335,7 +357,7 @@ impl Partition {
     ) -> ObservedLock {
         let table = key.table;
         let is_in_range = |primary_key: &Vec<u8>| {
-            let mut ranges = self.ranges.owned_by(id, (table, IndexId(0)));
+            let mut ranges = self.ranges.owned_by(id, (table, IndexId(0)), RANGES_LOOKED_AT_MAX);
             !is_waiting && ranges.any(|(_, range)| range_contains(range, primary_key))
         };
         let kind = match (&named.key, &named.primary_key) {

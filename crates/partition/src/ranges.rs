@@ -197,14 +197,15 @@ impl RangeLockTable {
         }
     }
 
-    /// The ranges of an index that a transaction has locked, with their numbers.
+    /// The ranges of an index that a transaction has locked, with their numbers: those among the first `looked_at_max` of all transactions.
     pub(crate) fn owned_by(
         &self,
         owner: TransactionId,
         (table, index): (TableId, IndexId),
+        looked_at_max: usize,
     ) -> impl Iterator<Item = (RangeLockId, &KeyBounds)> {
         let locks = self.indexes.get(&(table, index)).into_iter().flat_map(|ranges| &ranges.locks);
-        locks.filter(move |lock| lock.owner == owner).map(|lock| (lock.id, &lock.range))
+        locks.take(looked_at_max).filter(move |lock| lock.owner == owner).map(|lock| (lock.id, &lock.range))
     }
 
     /// What a transaction waits to insert into an index.

@@ -213,13 +213,55 @@ pub(crate) struct Event {
     pub costs: Costs,
     /// The error's text.
     pub message: Option<Box<str>>,
-    /// Its beginning, as it came.
-    pub text: Vec<u8>,
+    text: EventText,
     pub database: String,
     /// Where its digest is counted.
     pub digest: Option<Arc<Counts>>,
     /// Backslashes escaped in its texts.
     pub backslashes: bool,
+}
+
+impl Event {
+    /// Its beginning, as it came.
+    pub fn text(&self) -> &[u8] {
+        match &self.text.prepared {
+            Some(text) => beginning(text),
+            None => &self.text.own,
+        }
+    }
+}
+
+/// The text of a prepared statement is there anyway, and the same one mostly follows in its place: then there is nothing to do. Another one is
+/// copied.
+#[derive(Clone, Debug, Default)]
+struct EventText {
+    prepared: Option<Arc<[u8]>>,
+    own: Vec<u8>,
+}
+
+impl EventText {
+    #[inline]
+    fn set(&mut self, text: StatementText<'_>) {
+        match text {
+            StatementText::Prepared(text) => {
+                if !self.prepared.as_ref().is_some_and(|known| Arc::ptr_eq(known, text)) {
+                    self.prepared = Some(Arc::clone(text));
+                }
+            }
+            StatementText::Own(text) => {
+                self.prepared = None;
+                self.own.clear();
+                self.own.extend_from_slice(beginning(text));
+            }
+        }
+    }
+}
+
+/// The text of a statement that ends.
+#[derive(Clone, Copy)]
+pub(crate) enum StatementText<'a> {
+    Prepared(&'a Arc<[u8]>),
+    Own(&'a [u8]),
 }
 
 /// What a session passes on when a statement ends.
@@ -229,7 +271,7 @@ pub(crate) struct EndedStatement<'a> {
     pub ended_ns: u64,
     pub costs: Costs,
     pub message: Option<&'a str>,
-    pub text: &'a [u8],
+    pub text: StatementText<'a>,
     pub database: &'a str,
     pub digest: Option<Arc<Counts>>,
     pub backslashes: bool,
@@ -403,8 +445,9 @@ impl SessionStatements {
         }
         let place = self.ended as usize % HISTORY_SIZE;
         self.ended += 1;
-        let text = beginning(ended.text);
         if place >= self.history.len() {
+            let mut text = EventText::default();
+            text.set(ended.text);
             self.history.push(Event {
                 id: self.ended,
                 kind: ended.kind,
@@ -412,7 +455,7 @@ impl SessionStatements {
                 ended_ns: ended.ended_ns,
                 costs: ended.costs,
                 message: ended.message.map(Into::into),
-                text: text.to_vec(),
+                text,
                 database: ended.database.to_owned(),
                 digest: ended.digest,
                 backslashes: ended.backslashes,
@@ -426,8 +469,7 @@ impl SessionStatements {
         event.ended_ns = ended.ended_ns;
         event.costs = ended.costs;
         event.message = ended.message.map(Into::into);
-        event.text.clear();
-        event.text.extend_from_slice(text);
+        event.text.set(ended.text);
         event.database.clear();
         event.database.push_str(ended.database);
         event.digest = ended.digest;
@@ -451,13 +493,17 @@ mod tests {
     use super::*;
 
     fn end(statements: &mut SessionStatements, text: &str, ns: u64) {
+        end_with(statements, StatementText::Own(text.as_bytes()), ns);
+    }
+
+    fn end_with(statements: &mut SessionStatements, text: StatementText<'_>, ns: u64) {
         statements.end(EndedStatement {
             kind: EventKind::Select,
             began_ns: 5,
             ended_ns: 5 + ns,
             costs: Costs { rows_sent: 1, ..Costs::default() },
             message: None,
-            text: text.as_bytes(),
+            text,
             database: "test",
             digest: None,
             backslashes: true,
@@ -477,16 +523,25 @@ mod tests {
             end(&mut statements, &format!("SELECT {number}"), 10 * number);
         }
         assert_eq!(ids(&statements), (16..=25).collect::<Vec<_>>());
-        assert_eq!(statements.last().map(|event| &event.text[..]), Some(&b"SELECT 25"[..]));
+        assert_eq!(statements.last().map(Event::text), Some(&b"SELECT 25"[..]));
         let sums = statements.sums.get(EventKind::Select);
         assert_eq!((sums.count, sums.min_ns, sums.max_ns, sums.rows_sent), (25, 10, 250, 25));
         statements.forget_history();
         assert!(statements.last().is_none());
         end(&mut statements, &"x".repeat(5000), 1);
         assert_eq!(ids(&statements), [31]);
-        assert_eq!(statements.last().map(|event| event.text.len()), Some(TEXT_BYTES_MAX));
+        let length = |statements: &SessionStatements| statements.last().map(|event| event.text().len());
+        assert_eq!(length(&statements), Some(TEXT_BYTES_MAX));
         end(&mut statements, &format!("x{}", "é".repeat(5000)), 1);
-        assert_eq!(statements.last().map(|event| event.text.len()), Some(TEXT_BYTES_MAX - 1));
+        assert_eq!(length(&statements), Some(TEXT_BYTES_MAX - 1));
+        // Texts of prepared statements are shared, however often they are executed, and cut when they are read.
+        let prepared: Arc<[u8]> = Arc::from("y".repeat(5000).as_bytes());
+        for _ in 0..3 * HISTORY_SIZE {
+            end_with(&mut statements, StatementText::Prepared(&prepared), 1);
+        }
+        assert_eq!((length(&statements), Arc::strong_count(&prepared)), (Some(TEXT_BYTES_MAX), 1 + HISTORY_SIZE));
+        end(&mut statements, "SELECT 1", 1);
+        assert_eq!(statements.last().map(Event::text), Some(&b"SELECT 1"[..]));
     }
 
     #[test]

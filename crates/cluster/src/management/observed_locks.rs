@@ -10,10 +10,12 @@ use shoal_types::TransactionId;
 
 use crate::management::Management;
 
-/// Locks that are copied under one hold of a partition: some hundred microseconds.
-const LOCKS_PER_HOLD: usize = 128;
+/// Candidates for locks that are looked at under one hold of a partition: some hundred microseconds.
+const CANDIDATES_PER_HOLD: usize = 128;
 /// Locks of one transaction that are listed, over all partitions.
 pub const LOCKS_OF_TRANSACTION_MAX: usize = 1000;
+/// What is looked at for those: where a transaction has locked rows of several tables, only some of the candidates are locks.
+const CANDIDATES_OF_TRANSACTION_MAX: usize = 8 * LOCKS_OF_TRANSACTION_MAX;
 /// Locks that are listed at all.
 pub const LOCKS_LISTED_MAX: usize = 20_000;
 
@@ -41,25 +43,27 @@ impl Management {
     /// Locks that are held in partitions led here, with the partition of each: of a transaction with many not all.
     pub fn observed_locks(&self) -> Vec<(u32, ObservedLock)> {
         let mut found: Vec<(u32, ObservedLock)> = Vec::new();
-        let mut listed: BTreeMap<TransactionId, usize> = BTreeMap::new();
+        // Locks and candidates.
+        let mut seen: BTreeMap<TransactionId, (usize, usize)> = BTreeMap::new();
         for partition in 0..self.partition_count() {
             let transactions =
                 self.leader(partition).map(|guard| guard.observed_transactions()).unwrap_or_default();
             for transaction in transactions {
-                let listed = listed.entry(transaction.id).or_default();
-                let mut from = 0;
-                while *listed < LOCKS_OF_TRANSACTION_MAX && found.len() < LOCKS_LISTED_MAX {
-                    let count = (LOCKS_OF_TRANSACTION_MAX - *listed).min(LOCKS_PER_HOLD);
+                let (listed, looked_at) = seen.entry(transaction.id).or_default();
+                let mut next = Some(0);
+                while let Some(from) = next
+                    && *listed < LOCKS_OF_TRANSACTION_MAX
+                    && *looked_at < CANDIDATES_OF_TRANSACTION_MAX
+                    && found.len() < LOCKS_LISTED_MAX
+                {
+                    let count = (LOCKS_OF_TRANSACTION_MAX - *listed).min(CANDIDATES_PER_HOLD);
                     let Ok(guard) = self.leader(partition) else { break };
-                    let locks = guard.observed_locks(transaction.id, from, count);
+                    let stretch = guard.observed_locks(transaction.id, from, count);
                     drop(guard);
-                    let got = locks.len();
-                    found.extend(locks.into_iter().map(|lock| (partition, lock)));
-                    *listed += got;
-                    from += got;
-                    if got < count {
-                        break;
-                    }
+                    *listed += stretch.locks.len();
+                    *looked_at += count;
+                    next = stretch.next;
+                    found.extend(stretch.locks.into_iter().map(|lock| (partition, lock)));
                 }
             }
         }

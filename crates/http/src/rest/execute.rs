@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hyper::StatusCode;
-use shoal_client::{Isolation, LockMode, LockWait, Options, ReadMode, Row, Session, Transaction};
+use hyper::body::Bytes;
+use shoal_client::{Isolation, LockMode, LockWait, Options, ReadMode, Session, Transaction};
 use shoal_sql::RequestAccess;
 use shoal_sql::server::Server;
 use shoal_types::{Error, ErrorCode, Outcome, Result, Value};
 use tokio::time::Instant;
 
+use super::answer::{self, AnswerMemory, AnswerRoom, Done};
 use super::problem::Problem;
 use super::request::{Operations, Verb};
 use super::resolve::{Step, resolve};
-use super::value::{append, append_string};
 use crate::dashboard::AccountKey;
 use crate::watched::Watched;
 
@@ -27,7 +27,6 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a request is tried whose transaction others have ended.
 const ATTEMPTS_MAX: u32 = 5;
-const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Rows that are read at a time; of tables with long values fewer.
 const ROWS_AT_ONCE: usize = 250;
 const LARGE_ROWS_AT_ONCE: usize = 1;
@@ -47,7 +46,7 @@ pub async fn run(
     account: &AccountKey,
     host: &str,
     operations: Operations,
-) -> Result<String, Problem> {
+) -> Result<Bytes, Problem> {
     let Operations { list, is_batch } = operations;
     let writes = list.iter().filter(|operation| operation.verb.writes()).count();
     server.node.check_single_user()?;
@@ -76,30 +75,30 @@ pub async fn run(
         judge.node.check_single_user()?;
         if writes > 0 { judge.check_writes_of(&writer) } else { Ok(()) }
     };
-    let executed = async move { (execute(&session, &steps, may_commit).await, steps) };
+    let memory = Arc::clone(&watched.rest.answers);
+    let executed = async move { (execute(&session, &steps, &memory, may_commit).await, steps) };
     let Ok((done, steps)) = tokio::task::spawn_local(executed).await else {
         // It may have been in its commit.
         let outcome = if writes > 0 { Outcome::Unknown } else { Outcome::NotCommitted };
         return Err(Error::unknown("the request broke off; see the server's log").with_outcome(outcome).into());
     };
-    let done = done.map_err(problem)?;
-    if is_batch {
-        return Ok(answer_of_batch(&steps, &done));
+    let (done, room) = done.map_err(problem)?;
+    if !is_batch && done[0].is_none() {
+        return Err(not_found(&steps[0]).into());
     }
-    match (&steps[0], &done[0]) {
-        (step, None) => Err(not_found(step).into()),
-        (step, Some(data)) => Ok(format!("{}\n", body(step, Some(data)))),
-    }
+    answer::whole(steps, done, is_batch, room).await.map_err(|error| {
+        // What was written is committed.
+        let outcome = if writes > 0 { Outcome::Committed } else { Outcome::NotCommitted };
+        error.with_outcome(outcome).into()
+    })
 }
-
-/// What an operation has yielded: members of its answer's body. `None`: there is no such row.
-type Done = Option<String>;
 
 async fn execute(
     session: &Session,
     steps: &[Step],
+    memory: &AnswerMemory,
     may_commit: impl Fn() -> Result<()>,
-) -> Result<Vec<Done>, Failure> {
+) -> Result<(Vec<Done>, AnswerRoom), Failure> {
     // A row alone is its own snapshot.
     let isolation = if steps.len() == 1 { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
     let mut attempt = 0;
@@ -107,10 +106,11 @@ async fn execute(
     loop {
         attempt += 1;
         let mut transaction = session.begin(isolation);
-        let worked = tokio::time::timeout_at(deadline, work(&mut transaction, steps)).await;
+        let mut room = memory.begin();
+        let worked = tokio::time::timeout_at(deadline, work(&mut transaction, steps, &mut room)).await;
         let ended = match worked {
             Ok(Ok(done)) => match may_commit() {
-                Ok(()) => transaction.commit().await.map(|()| done).map_err(|error| (None, error)),
+                Ok(()) => transaction.commit().await.map(|()| (done, room)).map_err(|error| (None, error)),
                 Err(refusal) => {
                     transaction.rollback();
                     return Err((None, refusal));
@@ -137,9 +137,8 @@ async fn execute(
 }
 
 /// All operations in their order; reads that follow each other are one.
-async fn work(transaction: &mut Transaction, steps: &[Step]) -> Result<Vec<Done>, Failure> {
+async fn work(transaction: &mut Transaction, steps: &[Step], room: &mut AnswerRoom) -> Result<Vec<Done>, Failure> {
     let mut done = vec![None; steps.len()];
-    let mut bytes = 0;
     let mut position = 0;
     while position < steps.len() {
         let reads = steps[position..].iter().take_while(|step| step.verb == Verb::Read).count();
@@ -156,16 +155,9 @@ async fn work(transaction: &mut Transaction, steps: &[Step]) -> Result<Vec<Done>
                     positions.iter().map(|&position| steps[position].key.clone()).collect();
                 let rows = transaction.get_many(&table.table, &keys, ReadMode::default()).await;
                 let rows = rows.map_err(|error| (Some(positions[0]), error))?;
-                for (&position, row) in positions.iter().zip(rows) {
-                    let Some(row) = row else { continue };
-                    let data = data(&row, &steps[position].columns).map_err(|error| (Some(position), error))?;
-                    bytes += data.len();
-                    done[position] = Some(data);
-                }
-                if bytes > ANSWER_BYTES_MAX {
-                    let text =
-                        format!("The answer has more than {ANSWER_BYTES_MAX} bytes; read fewer rows at a time");
-                    return Err((None, Error::new(ErrorCode::NetPacketTooLarge, text)));
+                let found = positions.iter().zip(rows).filter_map(|(&position, row)| Some((position, row?)));
+                for (position, text) in answer::texts(found.collect(), steps, room).await? {
+                    done[position] = Some(text);
                 }
             }
         }
@@ -227,49 +219,4 @@ async fn write(transaction: &mut Transaction, step: &Step) -> Result<String> {
 fn not_found(step: &Step) -> Error {
     let text = format!("Can't find record in '{}': there is no row with this primary key", step.table.name());
     Error::new(ErrorCode::KeyNotFound, text)
-}
-
-/// `"data": {...}`: the columns of a row that were asked for.
-fn data(row: &Row, columns: &[String]) -> Result<String> {
-    let (names, types) = (row.names(), row.shape().types());
-    let mut out = String::from("\"data\":{");
-    for (position, column) in columns.iter().enumerate() {
-        // The table may have been defined anew since the names were looked up.
-        let found = names.iter().position(|name| name.eq_ignore_ascii_case(column)).ok_or_else(|| {
-            Error::new(ErrorCode::BadField, format!("Unknown column '{column}': the table was just changed"))
-        })?;
-        if position > 0 {
-            out.push(',');
-        }
-        append_string(column, &mut out);
-        out.push(':');
-        append(&row.value(found).unwrap_or_default(), &types[found], &mut out);
-    }
-    out.push('}');
-    Ok(out)
-}
-
-fn body(step: &Step, members: Option<&String>) -> String {
-    let mut out = String::from("{");
-    if let Some(id) = &step.id {
-        out.push_str("\"operationId\":");
-        append_string(id, &mut out);
-    }
-    if let Some(members) = members.filter(|members| !members.is_empty()) {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        out.push_str(members);
-    }
-    out.push('}');
-    out
-}
-
-/// A list in the order of the operations, each with a status of its own.
-fn answer_of_batch(steps: &[Step], done: &[Done]) -> String {
-    let items = steps.iter().zip(done).map(|(step, done)| {
-        let status = if done.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-        format!("{{\"code\":{},\"body\":{}}}", status.as_u16(), body(step, done.as_ref()))
-    });
-    format!("[{}]\n", items.collect::<Vec<_>>().join(","))
 }

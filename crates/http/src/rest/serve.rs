@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
 use shoal_sql::server::Server;
@@ -33,7 +33,7 @@ pub async fn answer(watched: &Arc<Watched>, peer: &Peer, request: Request<Incomi
     }
 }
 
-async fn route(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) -> Result<String, Problem> {
+async fn route(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) -> Result<Bytes, Problem> {
     let rest = &watched.rest;
     if !rest.is_on() {
         let text = "REST is off at this node: turn it on with http_rest=ON (HttpRest=1 in config.ini), or ask a node with the sql role";
@@ -75,7 +75,7 @@ async fn work(
     account: &AccountKey,
     host: &str,
     (target, body): (Target, Vec<u8>),
-) -> Result<String, Problem> {
+) -> Result<Bytes, Problem> {
     let operations = request::operations(target, &body)?;
     let told = operations.summary();
     let done = execute::run(watched, server, account, host, operations).await;

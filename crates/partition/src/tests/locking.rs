@@ -333,12 +333,14 @@ fn what_operators_are_shown_of_locks_names_rows_gaps_and_who_is_in_the_way() {
     };
     // The range is told by the row behind it, and the row in it as one whose gap is locked as well.
     let shown: Vec<(LockKind, Value)> =
-        bed.partition.observed_locks(holder, 0, 100).iter().map(|lock| (lock.kind, id(lock))).collect();
+        bed.partition.observed_locks(holder, 0, 100).locks.iter().map(|lock| (lock.kind, id(lock))).collect();
     let expected = [(LockKind::Gap, 30), (LockKind::NextKey, 20), (LockKind::Record, 10)]
         .map(|(kind, id)| (kind, Value::Int(id)));
     assert_eq!(shown, expected);
+    let ends = [2, 3, 4].map(|count| bed.partition.observed_locks(holder, 0, count).next);
+    assert_eq!(ends, [Some(2), Some(3), None]);
     // In stretches it is the same.
-    let stretches = (0..4).flat_map(|from| bed.partition.observed_locks(holder, from, 1));
+    let stretches = (0..4).flat_map(|from| bed.partition.observed_locks(holder, from, 1).locks);
     assert_eq!(stretches.map(|lock| (lock.kind, id(&lock))).collect::<Vec<_>>(), expected);
     assert!(is_wait_for(bed.update(writer, &row(20, 5)), holder));
     assert!(is_wait_for(bed.insert(inserter, &row(22, 0)), holder));

@@ -7,7 +7,7 @@ use shoal_types::Error;
 
 use super::Session;
 use super::logged::Ran;
-use crate::statement_events::{EndedStatement, EventKind, PreparedEvents};
+use crate::statement_events::{EndedStatement, EventKind, PreparedEvents, StatementText};
 
 impl Session {
     /// A statement has ended: its time and its costs are counted, and it is the newest of those that are kept. With the last one of a
@@ -23,13 +23,17 @@ impl Session {
         let (costs, digest) = self.end_measuring(ended - began, error, ran);
         let profile = self.profile.take();
         let (text, kind, prepared) = match *ran {
-            Ran::Text(text) => (text.trim_ascii(), self.event_kind, self.executed),
+            Ran::Text(text) => (StatementText::Own(text.trim_ascii()), self.event_kind, self.executed),
             Ran::Prepared(id, _) => {
-                let text = self.statements.get(&id).map_or(&b""[..], |prepared| &prepared.text);
-                (text, EventKind::Execute, Some(id))
+                let known = self.statements.get(&id).map(|prepared| StatementText::Prepared(&prepared.text));
+                (known.unwrap_or(StatementText::Own(b"")), EventKind::Execute, Some(id))
             }
         };
         if let Some(profile) = profile {
+            let text = match text {
+                StatementText::Prepared(text) => text,
+                StatementText::Own(text) => text,
+            };
             self.keep_profile(*profile, ended, text);
         }
         let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,8 +2,8 @@
 //! they have written and compare, and send a value of 17 MiB. Their programs are in `crates/system-tests/clients`; `make test` fetches
 //! their libraries by `scripts/client-packages`.
 //!
-//! Each logs in with caching_sha2_password, first with the whole exchange, then from the server's cache. None of them knows zstd: that is
-//! tested in `compression.rs`.
+//! Each logs in with caching_sha2_password, first with the whole exchange, then from the server's cache. Of them only MySQL's own library knows
+//! zstd; what is on the wire then is looked at in `compression.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,12 +24,15 @@ struct Way {
     name: &'static str,
     tls: bool,
     zlib: bool,
+    zstd: bool,
 }
 
-const PLAIN: Way = Way { name: "plain", tls: false, zlib: false };
-const TLS: Way = Way { name: "tls", tls: true, zlib: false };
-const ZLIB: Way = Way { name: "zlib", tls: false, zlib: true };
-const TLS_ZLIB: Way = Way { name: "tls+zlib", tls: true, zlib: true };
+const PLAIN: Way = Way { name: "plain", tls: false, zlib: false, zstd: false };
+const TLS: Way = Way { name: "tls", tls: true, ..PLAIN };
+const ZLIB: Way = Way { name: "zlib", zlib: true, ..PLAIN };
+const TLS_ZLIB: Way = Way { name: "tls+zlib", zlib: true, ..TLS };
+const ZSTD: Way = Way { name: "zstd", zstd: true, ..PLAIN };
+const TLS_ZSTD: Way = Way { name: "tls+zstd", zstd: true, ..TLS };
 
 /// Runs a client's program in every way, each on a database and with an account of its own. `program` gets the server's port, the
 /// database, the way, and the file with the server's authority.
@@ -51,7 +54,10 @@ fn work(ways: &[Way], program: impl Fn(&Connection<'_>) -> Command) {
         assert!(!text.contains("unexpected sequence"), "{}: {text}", way.name);
         let told = |name: &str| output.text().lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
         assert_eq!(told("Ssl_cipher=").is_some_and(|cipher| !cipher.is_empty()), way.tls, "{}: {text}", way.name);
-        assert_eq!(told("Compression_algorithm=").as_deref() == Some("zlib"), way.zlib, "{}: {text}", way.name);
+        for (algorithm, is_used) in [("zlib", way.zlib), ("zstd", way.zstd)] {
+            let used = told("Compression_algorithm=");
+            assert_eq!(used.as_deref() == Some(algorithm), is_used, "{}: {text}", way.name);
+        }
         assert_eq!(server.sql(&format!("USE {database}; {CONTENTS}")), EXPECTED, "{}", way.name);
     }
 }
@@ -95,6 +101,23 @@ fn pymysql() {
     work(&[PLAIN, TLS], |connection| {
         let mut command = Command::new(&python);
         command.arg(source("workload.py")).args(connection.arguments());
+        command
+    });
+}
+
+#[test]
+fn libmysqlclient() {
+    let Some(python) = library("python/bin/python") else { return };
+    let has_library = Command::new(&python).args(["-c", "import _mysql_connector"]).output();
+    if !has_library.is_ok_and(|output| output.status.success()) {
+        return skip("needs Connector/Python: run `make test`, or scripts/client-packages");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("work.sql");
+    std::fs::write(&file, script()).unwrap();
+    work(&[PLAIN, TLS, ZSTD, TLS_ZSTD, TLS_ZLIB], |connection| {
+        let mut command = Command::new(&python);
+        command.arg(source("libmysqlclient.py")).args(connection.arguments()).arg(&file);
         command
     });
 }

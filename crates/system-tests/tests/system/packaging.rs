@@ -104,6 +104,28 @@ fn the_debian_package_has_all_that_a_server_needs_and_starts_nothing() {
     check_units(&files);
 }
 
+/// In a copy of this machine's file system that goes when it is done: as root, where the system permits such a copy.
+#[test]
+fn the_debian_package_is_installed_serves_is_upgraded_and_removed() {
+    if target_is_mariadb() || find_program("dpkg-deb").is_none() {
+        return skip("needs dpkg-deb");
+    }
+    /// What `scripts/try-deb` ends with where it cannot work.
+    const NOT_PERMITTED: i32 = 77;
+    let folder = tempfile::tempdir().unwrap();
+    let mut build = Command::new(root().join("scripts/build-deb"));
+    build.arg(shoal_binary()).arg(folder.path()).env("SHOAL_DEB_COMPRESSION", "none");
+    let package = done(&mut build).trim().to_owned();
+    let tried = Command::new(root().join("scripts/try-deb")).arg(&package).output().unwrap();
+    if tried.status.code() == Some(NOT_PERMITTED) {
+        return skip("needs root and overlay mounts");
+    }
+    let said = text(&tried.stdout) + &text(&tried.stderr);
+    assert!(tried.status.success() && said.contains("installed, served and removed"), "{said}");
+    // What was written before the upgrade, and what a purge leaves.
+    assert!(said.contains("row 7 of root@localhost") && said.contains("data of shoal is still in"), "{said}");
+}
+
 fn check_control(package: &str, control: &Path, files: &Path) {
     let field = |name: &str| done(Command::new("dpkg-deb").args(["--field", package, name])).trim().to_owned();
     assert_eq!(field("Package"), "shoal");

@@ -67,6 +67,26 @@ fn rows_are_written_and_read_back_as_sql_has_them() {
 }
 
 #[test]
+fn large_answers_are_whole_and_give_their_memory_back() {
+    let Some((server, root)) = started() else { return };
+    server.sql("CREATE TABLE big (id INT PRIMARY KEY, v LONGTEXT)");
+    server.sql("INSERT INTO big VALUES (1, REPEAT('\u{e4}', 200000))");
+    let one = json!({ "filters": key("id", 1), "operationId": "o" });
+    let read = root.done("test/big/pk-read", &one);
+    assert_eq!((&read["operationId"], read["data"]["v"].as_str().map(str::len)), (&json!("o"), Some(400_000)));
+    let reads = |count: usize| {
+        let list: Vec<Value> = (0..count).map(|_| operation("test/big/pk-read", one.clone())).collect();
+        json!({ "operations": list })
+    };
+    // Twelve times all of them would take more than answers have together.
+    for _ in 0..12 {
+        let rows = root.done("batch", &reads(30));
+        assert!(rows.as_array().unwrap().iter().all(|row| row["body"]["data"] == read["data"]));
+    }
+    assert_eq!(root.refused("batch", &reads(60)), (413, 1153));
+}
+
+#[test]
 fn a_batch_is_one_transaction() {
     let Some((server, root)) = started() else { return };
     server.sql("CREATE TABLE a (id INT PRIMARY KEY, v INT, UNIQUE KEY u (v)); CREATE TABLE `b c` (x INT, y VARCHAR(10), PRIMARY KEY (y, x))");

@@ -13,6 +13,8 @@ use crate::server::Server;
 
 /// Rows that one node tells of a table: what comes behind them would take too much memory on the way.
 const ROWS_OF_NODE_MAX: usize = 200_000;
+/// The same in bytes of the answer.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Rows, and a sentence for every node whose rows are missing.
 pub(crate) struct Gathered {
@@ -31,9 +33,14 @@ pub(crate) async fn rows_of_all(server: &Arc<Server>, table: &'static Definition
     let told = server.node.ask_node_rows_of(&others, table.name).await;
     let width = table.result_columns().len();
     let mut parts: Vec<(NodeId, Result<Vec<Vec<Value>>>)> = vec![(me, own.await.map_err(failed))];
-    parts.extend(told.into_iter().map(|(node, text)| (node, text.and_then(|text| decoded(node, &text, width)))));
-    parts.sort_by_key(|(node, _)| *node);
     let mut gathered = Gathered { rows: Vec::new(), warnings: Vec::new() };
+    for (node, text) in told {
+        let told = text.and_then(|text| decoded(node, &text, width));
+        let lacks_some = || format!("ndbinfo.{} lacks rows of node {node}: there are too many", table.name);
+        gathered.warnings.extend(told.as_ref().ok().filter(|told| told.is_cut).map(|_| lacks_some()));
+        parts.push((node, told.map(|told| told.rows)));
+    }
+    parts.sort_by_key(|(node, _)| *node);
     for (node, part) in parts {
         match part {
             Ok(rows) => gathered.rows.extend(rows),
@@ -59,10 +66,26 @@ impl OperatorAnswers for NodeTables {
         let Some(Definition { rows: Maker::Nodes(make), .. }) = found else {
             return Err(Error::unknown("its version does not know the table"));
         };
-        let rows = make(&server);
-        let encoded = rows.iter().take(ROWS_OF_NODE_MAX).map(|row| row.iter().map(json_of).collect::<Json>());
-        Ok(encoded.collect::<Json>().to_string())
+        Ok(encoded(&make(&server), ROWS_OF_NODE_MAX, ANSWER_BYTES_MAX))
     }
+}
+
+/// As many of the rows as may be told; `null` stands for the others.
+fn encoded(rows: &[Vec<Value>], rows_max: usize, bytes_max: usize) -> String {
+    let mut text = String::from("[");
+    for (number, row) in rows.iter().enumerate() {
+        let row = row.iter().map(json_of).collect::<Json>().to_string();
+        let comma = if number == 0 { "" } else { "," };
+        if number == rows_max || text.len() + row.len() > bytes_max {
+            text.push_str(comma);
+            text.push_str("null");
+            break;
+        }
+        text.push_str(comma);
+        text.push_str(&row);
+    }
+    text.push(']');
+    text
 }
 
 fn json_of(value: &Value) -> Json {
@@ -74,15 +97,28 @@ fn json_of(value: &Value) -> Json {
     }
 }
 
+/// What another node has told.
+#[derive(Debug, PartialEq)]
+struct Told {
+    rows: Vec<Vec<Value>>,
+    /// There are more.
+    is_cut: bool,
+}
+
 /// The rows of another node. Errors: they are not rows of this many columns.
-fn decoded(node: NodeId, text: &str, width: usize) -> Result<Vec<Vec<Value>>> {
+fn decoded(node: NodeId, text: &str, width: usize) -> Result<Told> {
     let unfit = || Error::unknown(format!("node {node} answers in a way this version does not know"));
     let json: Json = serde_json::from_str(text).map_err(|_| unfit())?;
     let row = |row: &Json| {
         let cells = row.as_array().filter(|cells| cells.len() == width).ok_or_else(unfit)?;
         cells.iter().map(|cell| value_of(cell).ok_or_else(unfit)).collect()
     };
-    json.as_array().ok_or_else(unfit)?.iter().map(row).collect()
+    let mut rows = json.as_array().ok_or_else(unfit)?.as_slice();
+    let is_cut = rows.last().is_some_and(Json::is_null);
+    if is_cut {
+        rows = &rows[..rows.len() - 1];
+    }
+    Ok(Told { rows: rows.iter().map(row).collect::<Result<_>>()?, is_cut })
 }
 
 fn value_of(cell: &Json) -> Option<Value> {
@@ -104,9 +140,16 @@ mod tests {
     #[test]
     fn rows_arrive_as_they_were_told_and_others_are_refused() {
         let row = vec![Value::UInt(u64::MAX), Value::Int(-3), Value::Null, Value::str("a\"é")];
-        let text = Json::from(vec![row.iter().map(json_of).collect::<Json>()]).to_string();
-        assert_eq!(decoded(NodeId(2), &text, 4).unwrap(), vec![row]);
-        for spoilt in ["", "{}", "[1]", "[[1,2,3]]", "[[1,2,3,[]]]", "[[1,2,3,1.5]]"] {
+        let rows = vec![row.clone(), row.clone(), row];
+        let all = encoded(&rows, 10, 1000);
+        assert_eq!(decoded(NodeId(2), &all, 4).unwrap(), Told { rows: rows.clone(), is_cut: false });
+        assert_eq!(decoded(NodeId(2), &encoded(&[], 10, 1000), 4).unwrap(), Told { rows: vec![], is_cut: false });
+        // By their number and by their size.
+        for (rows_max, bytes_max, kept) in [(2, 1000, 2), (10, all.len() - 2, 2), (10, 10, 0)] {
+            let told = decoded(NodeId(2), &encoded(&rows, rows_max, bytes_max), 4).unwrap();
+            assert_eq!(told, Told { rows: rows[..kept].to_vec(), is_cut: true }, "{rows_max} {bytes_max}");
+        }
+        for spoilt in ["", "{}", "[1]", "[[1,2,3]]", "[[1,2,3,[]]]", "[[1,2,3,1.5]]", "[null,null]"] {
             assert!(decoded(NodeId(2), spoilt, 4).is_err(), "{spoilt}");
         }
     }

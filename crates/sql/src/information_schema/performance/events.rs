@@ -66,7 +66,7 @@ fn ended(session: u32, event: &Event) -> Vec<Value> {
     let mut row = row![session, event.id, event.id, event.kind.name(), Value::Null];
     row.extend([event.began_ns, event.ended_ns].map(|ns| Value::UInt(picoseconds(ns))));
     row.push(Value::UInt(picoseconds(event.ended_ns.saturating_sub(event.began_ns))));
-    row.extend(row![0_u64, shown_text(&event.text, event.backslashes), digest, digest_text]);
+    row.extend(row![0_u64, shown_text(event.text(), event.backslashes), digest, digest_text]);
     row.push(if event.database.is_empty() { Value::Null } else { Value::str(event.database.as_str()) });
     row.extend(std::iter::repeat_n(Value::Null, 4));
     let message = event.message.as_ref().map(|text| text.chars().take(MESSAGE_CHARS_MAX).collect::<String>());

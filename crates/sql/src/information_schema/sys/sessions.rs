@@ -48,7 +48,7 @@ fn of_session(session: &Arc<SessionShared>, form: Form) -> Vec<Value> {
     let latency = if is_idle { last_ns } else { Some(running_ns) };
     let current = if is_idle { Value::Null } else { shown_text(&activity.text, true) };
     let last_text =
-        last.filter(|_| is_idle).map_or(Value::Null, |event| shown_text(&event.text, event.backslashes));
+        last.filter(|_| is_idle).map_or(Value::Null, |event| shown_text(event.text(), event.backslashes));
     let attribute = |wanted: &str| {
         let found = session.attributes.iter().find(|(name, _)| name == wanted);
         found.map(|(_, value)| value.clone())
