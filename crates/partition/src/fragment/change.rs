@@ -369,7 +369,7 @@ impl Fragment {
             let same = |other: &OrderedIndex| {
                 other.definition.id == definition.id
                     && other.definition.columns == definition.columns
-                    && other.definition.unique == definition.unique
+                    && other.entry.parts.len() == index.entry.parts.len()
             };
             if let Some(position) = old.iter().position(same) {
                 index.tree = std::mem::take(&mut old[position].tree);
