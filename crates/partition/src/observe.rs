@@ -273,7 +273,11 @@ impl Partition {
             .filter_map(|one| one.writes.get(one.find(table, hash, primary_key)? as usize)?.row.as_deref());
         let mut buffer = Vec::new();
         let mut rows = committed.into_iter().chain(staged);
-        let row = rows.find(|row| index.key_into(&fragment.layout, row, &mut buffer) == key)?;
+        let row = rows.find(|row| {
+            buffer.clear();
+            index.spec.append_from_row(fragment.row(row), &mut buffer);
+            buffer == key
+        })?;
         Some(values_of(fragment, &index.spec, true, row))
     }
 

@@ -13,7 +13,7 @@ use shoal_types::row::RowRef;
 use crate::api::*;
 use crate::interpret::FilteredScan;
 use crate::leader_wait::{LeaderWait, map_version};
-use crate::merge_source::{Admits, Order, Source, refill};
+use crate::merge_source::{Admits, Source, refill};
 use crate::partition_scan::PartitionScan;
 use crate::transaction::Transaction;
 use crate::visitor::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
@@ -71,8 +71,7 @@ impl MergedScan {
         let locks = request.mode.lock.is_some();
         loop {
             let in_place = if locks { None } else { self.next_in_place(request, transaction).await? };
-            let order = Order::of(request, locks);
-            for number in refill(&mut self.sources, in_place, order, request, transaction, admits).await? {
+            for number in refill(&mut self.sources, in_place, request, transaction, admits).await? {
                 transaction.counters.read_row_count += self.sources[number].refused as u64;
             }
             let lacks_rows = |(number, source): (usize, &Source)| {
@@ -145,7 +144,6 @@ impl MergedScan {
         admits: &mut Admits<'_>,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
-        let order = Order::of(request, false);
         let partition = self.sources[number].walk.partition();
         let view = transaction.scan_view(partition, request.mode).await?;
         self.sources[number].reset();
@@ -154,6 +152,7 @@ impl MergedScan {
         let (before, since) = (shown.rows, Instant::now());
         let mut key = Vec::new();
         let mut leaders = self.leaders(request);
+        let mut next_head = leaders.and_then(|(first, _)| self.sources[first].head());
         let held = walk.hold(request, transaction, &view, ROWS_PER_HOLD, &mut |row| {
             if !admits(row) {
                 let source = &mut self.sources[number];
@@ -161,9 +160,10 @@ impl MergedScan {
                 return if source.is_paused() { VisitAnswer::Stop } else { VisitAnswer::Continue };
             }
             key.clear();
-            let head = order.head_of(row, &mut key);
-            while let Some((first, _)) = leaders
-                && self.sources[first].precedes_row(head, &key, request)
+            let head = request.head_of(row, &mut key);
+            while next_head.is_some_and(|next| next <= head)
+                && let Some((first, second)) = leaders
+                && (next_head != Some(head) || self.sources[first].precedes_row(head, &key, request))
             {
                 let source = &mut self.sources[first];
                 let ahead = source.row_ahead(0).map(|row| request.layout().row(row));
@@ -172,10 +172,14 @@ impl MergedScan {
                 }
                 source.pass(1);
                 if source.is_empty() && !source.is_done(request) {
-                    self.sources[number].keep(row, order);
+                    self.sources[number].keep(row, request);
                     return VisitAnswer::Stop;
                 }
-                leaders = self.leaders(request);
+                let stays_first = second.is_none_or(|second| self.is_before(first, second, request));
+                if !stays_first || self.sources[first].is_empty() {
+                    leaders = self.leaders(request);
+                }
+                next_head = leaders.and_then(|(first, _)| self.sources[first].head());
             }
             match visiting.see(row, shown) && !shown.is_enough {
                 true => VisitAnswer::Continue,

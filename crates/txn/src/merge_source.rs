@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use shoal_types::key::KeySpec;
-use shoal_types::row::{RowRef, fixed_width};
+use shoal_types::row::RowRef;
 use shoal_types::{NodeId, Result};
 
 use crate::fan_out::FanOut;
@@ -38,75 +37,18 @@ pub(crate) struct Source {
 
 /// A row that was copied behind its key.
 struct KeptRow {
-    /// The first bytes of the key as a number that is less for rows that come first: most rows need no other comparison.
-    head: u64,
+    /// See [`FilteredScan::head_of`].
+    head: u128,
     /// Where key and row begin in the source's bytes, and where the row ends.
     key: usize,
     row: usize,
     end: usize,
 }
 
-/// How the order of a scan's rows is told.
-#[derive(Clone, Copy)]
-pub(crate) enum Order<'a> {
-    /// By one integer that is never NULL and never the same in two rows: keys are not made.
-    ByInteger {
-        column: usize,
-        sign_bit: u64,
-        inverts: bool,
-    },
-    ByKey {
-        spec: &'a KeySpec,
-        inverts: bool,
-    },
-}
-
-impl Order<'_> {
-    /// `needs_keys`: the caller asks for the keys of rows.
-    pub fn of(request: &FilteredScan, needs_keys: bool) -> Order<'_> {
-        let spec = request.index_key();
-        let inverts = request.descending;
-        match &spec.parts[..] {
-            [part] if !needs_keys && part.sql_type.is_int() && !part.nullable => {
-                let bits = fixed_width(&part.sql_type).map_or(u64::BITS, |width| 8 * width as u32);
-                let sign_bit = if part.sql_type.unsigned { 0 } else { 1 << (bits - 1) };
-                Order::ByInteger { column: part.column, sign_bit, inverts: inverts != part.descending }
-            }
-            _ => Order::ByKey { spec, inverts },
-        }
-    }
-
-    /// Appends the row's key, unless rows are ordered without; what is less for rows that come first.
-    #[inline]
-    pub fn head_of(self, row: RowRef<'_>, key: &mut Vec<u8>) -> u64 {
-        let start = key.len();
-        let (head, inverts) = match self {
-            Order::ByInteger { column, sign_bit, inverts } => (row.word(column) ^ sign_bit, inverts),
-            Order::ByKey { spec, inverts } => {
-                spec.append_from_row(row, key);
-                (first_bytes(&key[start..]), inverts)
-            }
-        };
-        if inverts { !head } else { head }
-    }
-}
-
-fn first_bytes(key: &[u8]) -> u64 {
-    match key.first_chunk() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; size_of::<u64>()];
-            bytes[..key.len()].copy_from_slice(key);
-            u64::from_be_bytes(bytes)
-        }
-    }
-}
-
 /// Gets the next batches of all sources that have no row left, but for one; which sources these are.
 pub(crate) async fn refill(
     sources: &mut [Source],
     but_for: Option<usize>,
-    order: Order<'_>,
     request: &FilteredScan,
     transaction: &mut Transaction,
     admits: &mut Admits<'_>,
@@ -120,7 +62,7 @@ pub(crate) async fn refill(
         return Ok(filled);
     }
     filled.iter().for_each(|&number| sources[number].reset());
-    fill(sources, filled.clone(), order, request, transaction, admits).await?;
+    fill(sources, filled.clone(), request, transaction, admits).await?;
     for &number in &filled {
         let source = &mut sources[number];
         source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
@@ -132,20 +74,18 @@ pub(crate) async fn refill(
 pub(crate) async fn fill(
     sources: &mut [Source],
     numbers: Vec<usize>,
-    order: Order<'_>,
     request: &FilteredScan,
     transaction: &mut Transaction,
     admits: &mut Admits<'_>,
 ) -> Result<()> {
     let wanting = numbers.into_iter().filter(|&number| sources[number].wants_rows(request)).collect();
-    transaction.fan_out(&mut FillSources { sources, request, order, admits }, wanting).await
+    transaction.fan_out(&mut FillSources { sources, request, admits }, wanting).await
 }
 
 /// Reads for sources, by their numbers, until they want no more rows.
 struct FillSources<'a, 'v> {
     sources: &'a mut [Source],
     request: &'a FilteredScan,
-    order: Order<'a>,
     admits: &'a mut Admits<'v>,
 }
 
@@ -164,11 +104,11 @@ impl FanOut for FillSources<'_, '_> {
     }
 
     async fn run_here(&mut self, transaction: &mut Transaction, number: &mut usize) -> Result<()> {
-        self.sources[*number].fill_here(self.request, transaction, self.order, self.admits).await
+        self.sources[*number].fill_here(self.request, transaction, self.admits).await
     }
 
     fn take(&mut self, _transaction: &mut Transaction, number: &mut usize, answer: &Answer) -> Result<()> {
-        self.sources[*number].take(self.request, answer, self.order, self.admits)
+        self.sources[*number].take(self.request, answer, self.admits)
     }
 
     fn is_done(&self, number: &usize) -> bool {
@@ -196,14 +136,14 @@ impl Source {
 
     /// Copies a row behind its key.
     #[inline]
-    pub fn keep(&mut self, row: RowRef<'_>, order: Order<'_>) {
+    pub fn keep(&mut self, row: RowRef<'_>, request: &FilteredScan) {
         if self.rows.is_empty() {
             let rows = self.batch_rows.min(ROWS_AT_FIRST);
             self.rows.reserve(rows);
-            self.bytes.reserve((rows * (row.bytes().len() + size_of::<u64>())).min(BYTES_PER_HOLD));
+            self.bytes.reserve((rows * (row.bytes().len() + size_of::<u128>())).min(BYTES_PER_HOLD));
         }
         let key = self.bytes.len();
-        let head = order.head_of(row, &mut self.bytes);
+        let head = request.head_of(row, &mut self.bytes);
         let start = self.bytes.len();
         self.bytes.extend_from_slice(row.bytes());
         self.rows.push(KeptRow { head, key, row: start, end: self.bytes.len() });
@@ -218,9 +158,15 @@ impl Source {
         }
     }
 
+    /// Of the first row.
+    #[inline]
+    pub fn head(&self) -> Option<u128> {
+        self.rows.get(self.next).map(|row| row.head)
+    }
+
     /// The first row comes before one with this head and key.
     #[inline]
-    pub fn precedes_row(&self, head: u64, key: &[u8], request: &FilteredScan) -> bool {
+    pub fn precedes_row(&self, head: u128, key: &[u8], request: &FilteredScan) -> bool {
         let Some(row) = self.rows.get(self.next) else { return false };
         if row.head != head {
             return row.head < head;
@@ -302,7 +248,6 @@ impl Source {
         &mut self,
         request: &FilteredScan,
         transaction: &mut Transaction,
-        order: Order<'_>,
         admits: &mut Admits<'_>,
     ) -> Result<()> {
         let since = Instant::now();
@@ -313,7 +258,7 @@ impl Source {
             let mut walk = self.take_walk();
             let held = walk.hold(request, transaction, &view, limit, &mut |row| {
                 match admits(row) {
-                    true => self.keep(row, order),
+                    true => self.keep(row, request),
                     false => self.refuse(since),
                 }
                 match self.bytes.len() < BYTES_PER_HOLD && !self.is_paused {
@@ -332,17 +277,11 @@ impl Source {
     }
 
     /// Takes the rows of another node's answer.
-    fn take(
-        &mut self,
-        request: &FilteredScan,
-        answer: &Answer,
-        order: Order<'_>,
-        admits: &mut Admits<'_>,
-    ) -> Result<()> {
+    fn take(&mut self, request: &FilteredScan, answer: &Answer, admits: &mut Admits<'_>) -> Result<()> {
         for row in self.walk.receive(request, answer)?.rows.iter() {
             let row = request.layout().checked_row(row)?;
             match admits(row) {
-                true => self.keep(row, order),
+                true => self.keep(row, request),
                 false => self.refused += 1,
             }
         }

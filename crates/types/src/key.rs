@@ -54,7 +54,9 @@ impl KeySpec {
     /// primary key's. It never stands in anything but memory.
     pub fn of_entries(schema: &TableSchema, index: &Index) -> KeySpec {
         let mut spec = KeySpec::of_index(schema, index);
-        if index.unique {
+        // Whoever answers for uniqueness by the index itself looks for exactly these keys.
+        let answers = index.unique && index.unique_table.is_none();
+        if answers || index.unique && !spec.parts.iter().any(|part| part.nullable) {
             return spec;
         }
         for part in KeySpec::of_index(schema, schema.primary_key()).parts {

@@ -348,8 +348,8 @@ impl Fragment {
             let mut index = OrderedIndex::new(&schema, definition);
             let same = |other: &OrderedIndex| {
                 other.definition.id == definition.id
-                    && other.definition.unique == definition.unique
                     && schema.keeps_parts(&self.schema, &other.definition, definition)
+                    && other.entry.parts.len() == index.entry.parts.len()
             };
             if let Some(position) = old.iter().position(same) {
                 let known = old.swap_remove(position);

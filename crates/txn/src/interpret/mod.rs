@@ -7,6 +7,7 @@ mod bytes;
 mod change;
 mod predicate;
 mod pushed_filter;
+mod row_order;
 mod stage;
 
 pub use bytes::{BytesChange, ROW_BYTES_MAX, value_bytes_max};

@@ -5,6 +5,7 @@ use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
 
 use super::predicate::Predicate;
+use super::row_order::RowOrder;
 use crate::api::ScanRequest;
 use crate::protocol::{FrameReader, malformed, put_u32};
 
@@ -24,6 +25,8 @@ pub(crate) struct FilteredScan {
     /// Its columns are those of the rows that are shown.
     pub pushed: PushedFilter,
     projected: Option<Projected>,
+    /// Of rows that are merged.
+    order: RowOrder,
 }
 
 /// Rows that have some columns alone, and keys of such rows.
@@ -70,7 +73,18 @@ impl FilteredScan {
             pushed.columns = Some(columns);
             projected
         });
-        FilteredScan { request, pushed, projected }
+        let mut scan = FilteredScan { request, pushed, projected, order: RowOrder::default() };
+        if is_merged {
+            let needs_keys = scan.request.mode.lock.is_some();
+            scan.order = RowOrder::of(scan.index_key(), scan.request.descending, needs_keys);
+        }
+        scan
+    }
+
+    /// What tells the place of a row that is merged; appends its key, unless that is not needed.
+    #[inline]
+    pub fn head_of(&self, row: RowRef<'_>, key: &mut Vec<u8>) -> u128 {
+        self.order.head_of(row, self.index_key(), key)
     }
 
     /// The layout of the rows that are shown.
