@@ -151,6 +151,21 @@ impl Participants {
         }
     }
 
+    /// A statement within the running one begins, which sees all that has been written; the marks of the one around.
+    pub fn begin_inner_statement(&mut self) -> Vec<u32> {
+        let mark = |participant: &mut Participant| {
+            std::mem::replace(&mut participant.statement_mark, participant.writes)
+        };
+        self.list.iter_mut().map(mark).collect()
+    }
+
+    /// The statement around goes on.
+    pub fn end_inner_statement(&mut self, marks: &[u32]) {
+        for (place, participant) in self.list.iter_mut().enumerate() {
+            participant.statement_mark = marks.get(place).copied().unwrap_or(0);
+        }
+    }
+
     /// A write of so many bytes was staged in the partition.
     #[inline]
     pub fn wrote(&mut self, partition: u32, bytes: usize) {

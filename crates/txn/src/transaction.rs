@@ -59,6 +59,12 @@ pub struct Transaction {
     pub(crate) temporary: Option<Box<Transaction>>,
 }
 
+/// What a statement saw before one within it began.
+pub struct InnerStatement {
+    marks: Vec<u32>,
+    temporary: Vec<u32>,
+}
+
 impl Transaction {
     /// Not begun; `begin` or the first operation starts it.
     pub fn new(node: Arc<Node>) -> Transaction {
@@ -157,6 +163,21 @@ impl Transaction {
         self.participants.begin_statement();
         if let Some(temporary) = &mut self.temporary {
             temporary.start_statement();
+        }
+    }
+
+    /// A statement within the running one begins, of a stored function or a trigger: it sees what the transaction has written so far,
+    /// by the snapshot of the statement around.
+    pub fn begin_inner_statement(&mut self) -> InnerStatement {
+        let temporary = self.temporary.as_mut().map(|temporary| temporary.participants.begin_inner_statement());
+        InnerStatement { marks: self.participants.begin_inner_statement(), temporary: temporary.unwrap_or_default() }
+    }
+
+    /// The statement around goes on, and sees what it saw before.
+    pub fn end_inner_statement(&mut self, inner: &InnerStatement) {
+        self.participants.end_inner_statement(&inner.marks);
+        if let Some(temporary) = &mut self.temporary {
+            temporary.participants.end_inner_statement(&inner.temporary);
         }
     }
 

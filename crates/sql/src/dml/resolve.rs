@@ -526,6 +526,7 @@ impl Resolver<'_> {
         }
         for target in &mut targets {
             target.rules.foreign = ForeignKeys::of(self.environment.catalog, &target.table);
+            target.rules.triggers = self.triggers(&target.table);
         }
         let changed =
             names.iter().zip(&targets).map(|(name, target)| (target.table.id(), name.name.value.clone()));

@@ -137,6 +137,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         let around = self.ctx.programs.in_use;
         let programs =
             Programs { in_use: InUse { tables: &plan.tables, around: Some(&around) }, ..*self.ctx.programs };
+        let inner_statement = self.ctx.transaction.begin_inner_statement();
         let outcome = self
             .ctx
             .with_parameters(slots, async |inner| {
@@ -145,6 +146,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
                 Ok((outcome, std::mem::take(&mut inner.eval.warnings)))
             })
             .await;
+        self.ctx.transaction.end_inner_statement(&inner_statement);
         let (outcome, warnings) = outcome?;
         let state = self.state();
         state.warnings.clear();

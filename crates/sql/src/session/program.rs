@@ -14,6 +14,14 @@ impl Session {
         }
     }
 
+    /// The stored program that is running has a variable of this name in sight.
+    pub fn has_local(&self, name: &str) -> bool {
+        let inside = self.inside.as_ref();
+        inside.is_some_and(|inside| {
+            inside.compiled.with_locals(&inside.scope, |locals| locals.slot(name).is_some())
+        })
+    }
+
     /// Settings that a program brings along, or those of before it. Plans do not outlive the difference: it is in their key.
     pub fn set_program_settings(&mut self, wanted: ProgramSettings) {
         let present = self.program_settings();

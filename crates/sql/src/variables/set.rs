@@ -108,7 +108,11 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
     }
     let text = match value {
         SetValue::Default => default_text(session, definition, global),
-        SetValue::Expr(ast::Expr::Column(word)) if word.table.is_none() => word.column.value.clone(),
+        SetValue::Expr(ast::Expr::Column(word))
+            if word.table.is_none() && !session.has_local(&word.column.value) =>
+        {
+            word.column.value.clone()
+        }
         SetValue::Expr(expression) => {
             let values = session.evaluate(std::slice::from_ref(expression)).await?;
             match values.into_iter().next() {

@@ -81,6 +81,10 @@ impl Compiler<'_> {
             SetAssignment::Variable { variable, value } => {
                 let local = match (variable.scope, &variable.component) {
                     (None, None) => self.locals().slot(&variable.name.value),
+                    (None, Some(row)) if row.is("OLD") && self.source.trigger.is_some() => {
+                        let message = "Updating of OLD row is not allowed in trigger";
+                        return Err(Error::new(ErrorCode::TrgCantChangeRow, message));
+                    }
                     _ => None,
                 };
                 match (local, value) {
