@@ -13,6 +13,7 @@
 mod aggregate;
 pub mod analysis;
 mod arithmetic;
+mod at_once;
 pub mod build;
 mod build_context;
 mod cast;

@@ -22,6 +22,8 @@ type Name = (ProgramKind, String, String);
 #[derive(Default)]
 pub struct ProgramCache {
     programs: RefCell<HashMap<Name, Rc<Compiled>>>,
+    /// The one that was asked for last.
+    last: RefCell<Option<(Arc<Program>, Rc<Compiled>)>>,
     /// Those that run, the innermost last.
     running: RefCell<Vec<Arc<Program>>>,
 }
@@ -29,6 +31,18 @@ pub struct ProgramCache {
 impl ProgramCache {
     /// A program, compiled. `row`: the columns of a trigger's table.
     pub fn get(&self, program: &Arc<Program>, row: &[(String, SqlType)]) -> Result<Rc<Compiled>> {
+        if let Some((last, compiled)) = &*self.last.borrow()
+            && Arc::ptr_eq(last, program)
+            && compiled.has_row(row)
+        {
+            return Ok(Rc::clone(compiled));
+        }
+        let compiled = self.known(program, row)?;
+        *self.last.borrow_mut() = Some((Arc::clone(program), Rc::clone(&compiled)));
+        Ok(compiled)
+    }
+
+    fn known(&self, program: &Arc<Program>, row: &[(String, SqlType)]) -> Result<Rc<Compiled>> {
         let name = (program.kind, program.database.clone(), program.name.to_lowercase());
         let mut programs = self.programs.borrow_mut();
         if let Some(known) = programs.get(&name)

@@ -91,7 +91,7 @@ impl Computed {
     pub fn value_now<H: Host>(&self, slots: &[Value], host: &mut H) -> Option<Result<Typed>> {
         let plain = self.plain.borrow();
         let (settings, plain) = plain.as_ref()?;
-        if *settings != host.version().settings {
+        if *settings != host.settings() {
             return None;
         }
         let collation = plain.expression.sql_type().collation;
@@ -103,13 +103,24 @@ impl Computed {
         Some(value.map(|value| (value, collation)))
     }
 
+    /// Its value if it is one of signed integers, which take nothing but the variables.
+    #[inline]
+    pub fn signed<H: Host>(&self, slots: &[Value], host: &H) -> Option<i64> {
+        let plain = self.plain.borrow();
+        let (settings, plain) = plain.as_ref()?;
+        if *settings == host.settings() { plain.expression.signed(slots) } else { None }
+    }
+
     /// Its truth, if that takes no waiting.
     #[inline]
     pub fn truth_now<H: Host>(&self, slots: &[Value], host: &mut H) -> Option<Result<bool>> {
         let plain = self.plain.borrow();
         let (settings, plain) = plain.as_ref()?;
-        if *settings != host.version().settings {
+        if *settings != host.settings() {
             return None;
+        }
+        if let Some(holds) = plain.expression.holds(slots) {
+            return Some(Ok(holds));
         }
         let mut eval = host.eval(slots, plain.at_once);
         let truth = plain.expression.eval_bool(&NoRow, &mut eval);
@@ -154,7 +165,7 @@ impl Computed {
     /// Finds out whether it is of the first kind.
     async fn resolve<H: Host>(&self, compiled: &Compiled, host: &mut H) -> Result<()> {
         let plain = plain(&*self.planned.plan(compiled, host).await?);
-        *self.plain.borrow_mut() = plain.map(|plain| (host.version().settings, plain));
+        *self.plain.borrow_mut() = plain.map(|plain| (host.settings(), plain));
         Ok(())
     }
 

@@ -49,6 +49,16 @@ impl Frame {
         }
     }
 
+    /// Gives a variable a number, if it holds it as it is.
+    #[inline]
+    pub fn assign_signed(&mut self, compiled: &Compiled, slot: usize, number: i64) -> bool {
+        let fits = store::fits(number, &compiled.types.borrow()[slot]);
+        if fits {
+            self.slots[slot] = Value::Int(number);
+        }
+        fits
+    }
+
     /// Gives a variable a value, converted to its type.
     #[inline]
     pub fn assign(

@@ -83,6 +83,8 @@ pub trait Host {
     fn recursion_max(&self) -> u64;
     fn catalog(&self) -> Arc<Catalog>;
     fn version(&self) -> PlanVersion;
+    /// The settings of that.
+    fn settings(&self) -> u64;
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan>;
     /// For expressions that read nothing but variables. `at_once`: they do not ask what time it is.
     fn eval<'e>(&'e mut self, slots: &'e [Value], at_once: bool) -> EvalContext<'e>;

@@ -64,6 +64,11 @@ fn at_once<H: Host>(
 ) -> Option<Result<Next>> {
     match step {
         Step::Assign { target: Target::Slot(slot), value } => {
+            if let Some(number) = value.signed(&frame.slots, host)
+                && frame.assign_signed(compiled, *slot, number)
+            {
+                return Some(Ok(Next::Step));
+            }
             let value = match value.value_now(&frame.slots, host)? {
                 Ok(value) => value,
                 Err(error) => return Some(Err(error)),

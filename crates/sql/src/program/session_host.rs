@@ -167,6 +167,11 @@ impl Host for SessionHost<'_, '_> {
         }
     }
 
+    #[inline]
+    fn settings(&self) -> u64 {
+        self.session.settings_key()
+    }
+
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
         self.session.planner().make_plan_inside(statement, locals)
     }

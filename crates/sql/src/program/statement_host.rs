@@ -251,6 +251,11 @@ impl Host for StatementHost<'_, '_> {
         }
     }
 
+    #[inline]
+    fn settings(&self) -> u64 {
+        self.ctx.programs.settings_key ^ self.inside_key
+    }
+
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
         let settings = self.settings;
         let programs = self.ctx.programs;

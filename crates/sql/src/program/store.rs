@@ -21,7 +21,9 @@ pub fn converted(
     store_value(value, source, StoreTarget { sql_type, column: name, row: 1 }, options)
 }
 
-fn fits(number: i64, sql_type: &SqlType) -> bool {
+/// A variable of this type holds the number as it is.
+#[inline]
+pub fn fits(number: i64, sql_type: &SqlType) -> bool {
     !sql_type.unsigned
         && match sql_type.base {
             BaseType::BigInt => true,

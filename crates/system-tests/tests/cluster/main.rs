@@ -25,4 +25,5 @@ mod rough;
 mod spoilt;
 mod sql;
 mod steady;
+mod stored_programs;
 mod temporary_tables;
