@@ -13,10 +13,10 @@
 
 mod cpu;
 mod format;
+pub mod state;
 
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -24,13 +24,14 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use shoal_types::ErrorCode;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::dashboard::origin;
 use crate::peer::Peer;
 use crate::reply::{Reply, reply};
 use crate::rest::{self, Problem};
 use crate::watched::Watched;
+pub use state::HeapProfile;
 
 const PREFIX: &str = "/debug/pprof/";
 const SECONDS_DEFAULT: u64 = 30;
@@ -41,36 +42,6 @@ const FREQUENCY_DEFAULT: i32 = 99;
 const FREQUENCY_MAX: i32 = 1000;
 const PPROF: &str = "application/octet-stream";
 const SVG: &str = "image/svg+xml";
-
-/// What yields a heap profile in the format of pprof.
-pub type HeapProfile = fn() -> Result<Vec<u8>, String>;
-
-/// What is kept from request to request.
-pub struct Profiles {
-    is_on: AtomicBool,
-    heap: OnceLock<HeapProfile>,
-    one_at_a_time: Arc<Semaphore>,
-}
-
-impl Default for Profiles {
-    fn default() -> Profiles {
-        Profiles {
-            is_on: AtomicBool::default(),
-            heap: OnceLock::new(),
-            one_at_a_time: Arc::new(Semaphore::new(1)),
-        }
-    }
-}
-
-impl Profiles {
-    /// `heap`: if the allocator has one.
-    pub(crate) fn turn_on(&self, heap: Option<HeapProfile>) {
-        if let Some(heap) = heap {
-            let _ = self.heap.set(heap);
-        }
-        self.is_on.store(true, Ordering::Release);
-    }
-}
 
 pub fn is_for_profiles(path: &str) -> bool {
     path.starts_with(PREFIX)

@@ -17,7 +17,7 @@ mod splice;
 pub use past::PAST_ROWS_MAX;
 pub use splice::Splice;
 
-use self::past::PastLayout;
+use past::PastLayout;
 pub use crate::bytes::little_endian_word;
 use crate::decimal::{Decimal, binary_size};
 use crate::schema::{PastRows, TableSchema};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use shoal_cluster::{Catalog, Node, Program, Table, User};
+use shoal_cluster::{Catalog, Node, Program, RoutineGrant, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::access::{Access, is_granted, with_roles};
@@ -11,7 +11,6 @@ use super::expiry;
 use super::key::AccountKey;
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
-use super::routines::on_routine;
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
 use crate::server::Server;
@@ -96,6 +95,17 @@ pub fn on_database(user: &User, database: &str) -> Privileges {
 pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
     let grants = user.grants.iter().filter(|(known, name, _)| known == database && name == table);
     grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
+}
+
+/// What an account may do with a routine.
+pub fn on_routine(user: &User, program: &Program) -> Privileges {
+    let is_it = |grant: &&RoutineGrant| {
+        grant.database == program.database
+            && grant.kind == program.kind
+            && grant.name == program.name.to_lowercase()
+    };
+    let own = user.routine_grants.iter().filter(is_it);
+    own.fold(on_database(user, &program.database), |set, grant| set.with(Privileges(grant.privileges)))
 }
 
 /// What an account may do with a column, beside what it may with all of its table.

@@ -21,6 +21,7 @@ mod messages;
 mod password;
 pub mod password_policy;
 mod privilege;
+pub mod proxied;
 pub mod proxy;
 pub mod random_password;
 pub mod role;
@@ -31,7 +32,7 @@ mod user;
 
 pub use check::{
     Asking, OperatorRights, RequestAccess, check_admin, check_alter_routine, check_database, check_execute, check_kill, check_plan, global_of, is_exempt_from_read_only, has_global,
-    may_see_table, of_account, on_column, on_table, operator_rights, require, require_global,
+    may_see_table, of_account, on_column, on_routine, on_table, operator_rights, require, require_global,
 };
 pub use grant::grants_text;
 pub use key::{AccountKey, quoted};

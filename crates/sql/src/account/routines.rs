@@ -6,7 +6,7 @@ use shoal_parser::quote_identifier;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::Privileges;
-use super::check::on_database;
+use super::check::on_routine;
 use crate::program::call::does_not_exist;
 use crate::session::Session;
 
@@ -64,17 +64,6 @@ pub fn check_grantor(session: &Session, catalog: &Catalog, routine: &Routine, bi
     let (user, host) = (&access.account.0, &session.shared.host);
     let message = format!("grant command denied to user '{user}'@'{host}' for routine '{database}.{name}'");
     Err(Error::new(ErrorCode::ProcAccessDenied, message))
-}
-
-/// What an account may do with a routine.
-pub fn on_routine(user: &User, program: &Program) -> Privileges {
-    let is_it = |grant: &&RoutineGrant| {
-        grant.database == program.database
-            && grant.kind == program.kind
-            && grant.name == program.name.to_lowercase()
-    };
-    let own = user.routine_grants.iter().filter(is_it);
-    own.fold(on_database(user, &program.database), |set, grant| set.with(Privileges(grant.privileges)))
 }
 
 fn position(user: &User, routine: &Routine) -> Option<usize> {

@@ -26,6 +26,7 @@ mod lock;
 pub mod options;
 mod program;
 pub mod publish;
+mod running_stage;
 mod select;
 pub mod show_create;
 mod supported;

@@ -8,6 +8,7 @@ pub mod resolve;
 pub mod row;
 pub mod rows;
 pub mod rules;
+pub mod run;
 pub mod triggered;
 pub mod triggers;
 pub mod update;
@@ -17,13 +18,10 @@ use std::sync::Arc;
 use shoal_cluster::Table;
 use shoal_expr::Expr;
 use shoal_txn::foreign_keys::ForeignKeys;
-use shoal_types::Result;
 
 use self::rules::RowRules;
 use self::triggers::TableTriggers;
-use crate::execute::ExecContext;
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
-use crate::session::plans::PlanKind;
 use crate::table_usage::TableCounts;
 
 /// Rows that a statement changes one by one between two looks at the interrupt.
@@ -139,31 +137,4 @@ pub struct MultiTarget {
     pub on_update_now: Vec<usize>,
     pub rules: RowRules,
     pub usage: Arc<TableCounts>,
-}
-
-/// Runs a plan that changes rows.
-pub async fn run(
-    plan: &crate::session::plans::Plan,
-    settings: insert::InsertSettings,
-    ctx: &mut ExecContext<'_>,
-) -> Result<Affected> {
-    let constants = match &plan.kind {
-        PlanKind::Insert(insert) => &insert.constants[..],
-        PlanKind::Update(update) => &update.finder.constants[..],
-        PlanKind::Delete(delete) => &delete.finder.constants[..],
-        _ => &[],
-    };
-    let bound = rows::constant_parameters(constants, ctx).await?;
-    let found_rows = settings.found_rows;
-    let run = async |ctx: &mut ExecContext<'_>| match &plan.kind {
-        PlanKind::Insert(plan) => insert::insert(plan, settings, ctx).await,
-        PlanKind::Update(plan) => update::update(plan, found_rows, ctx).await,
-        PlanKind::Delete(plan) => delete::delete(plan, ctx).await,
-        PlanKind::Multi(plan) => delete::run_multi(plan, found_rows, ctx).await,
-        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => Ok(Affected::default()),
-    };
-    match bound {
-        Some(parameters) => ctx.with_parameters(&parameters, run).await,
-        None => run(ctx).await,
-    }
 }

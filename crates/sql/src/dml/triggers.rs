@@ -6,8 +6,6 @@ use shoal_cluster::{Catalog, Program, Table};
 use shoal_types::{BaseType, Result, SqlType, Value};
 
 use crate::execute::ExecContext;
-use crate::program::call;
-use crate::program::statement_host::StatementHost;
 
 /// What happens to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +115,7 @@ impl TableTriggers {
         slots: Vec<Value>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<Vec<Value>> {
-        // As a trigger's frame is larger than what it is called from.
-        Box::pin(call::trigger(program, &self.row, slots, &mut StatementHost::new(ctx))).await
+        ctx.programs.trigger(program, &self.row, slots, ctx).await
     }
 }
 

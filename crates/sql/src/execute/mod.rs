@@ -16,6 +16,7 @@ pub mod lock_in_order;
 pub mod lookup;
 pub mod memory;
 pub mod output;
+pub mod programs;
 pub mod query;
 pub mod set_operation;
 pub mod sort;
@@ -33,8 +34,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
 use memory::StatementMemory;
-
-use crate::program::statement_host::Programs;
+pub use programs::Programs;
 
 /// Maps of keys that come from rows; their hash is seeded anew in every process.
 type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;
@@ -63,7 +63,7 @@ pub struct ExecContext<'a> {
     /// A SELECT without tables: SLEEP() that is told to stop yields 1, and the statement goes on.
     pub survives_kill_in_sleep: bool,
     /// For stored programs that the statement calls.
-    pub programs: &'a Programs<'a>,
+    pub programs: &'a dyn Programs,
 }
 
 impl ExecContext<'_> {

@@ -2,14 +2,13 @@
 //!
 //! Queries stand in queries: whoever meets one in a plan runs it by the methods of [`ExecContext`] here.
 
-use shoal_expr::Settings;
+use shoal_expr::{NoRow, Settings};
 use shoal_types::{Result, Value};
 
 use super::consumer::Collect;
 use super::subquery::scalar;
-use super::{ExecContext, LocalFuture, RowConsumer};
+use super::{ExecContext, LocalFuture, Programs, RowConsumer};
 use crate::plan::{ConstantSubquery, QueryBody, QueryPlan};
-use crate::program::statement_host::{self, Programs};
 
 impl ExecContext<'_> {
     /// Runs a query into a consumer.
@@ -101,7 +100,7 @@ impl ExecContext<'_> {
 
 impl ExecContext<'_> {
     /// The same for a statement of a stored program, which has settings and tables of its own.
-    pub fn inside_program<'s>(&'s mut self, programs: &'s Programs<'s>, settings: Settings) -> ExecContext<'s> {
+    pub fn inside_program<'s>(&'s mut self, programs: &'s dyn Programs, settings: Settings) -> ExecContext<'s> {
         let mut eval = self.eval.with_other_parameters(self.eval.parameters);
         eval.settings = settings;
         eval.ignore_errors = false;
@@ -134,7 +133,12 @@ async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dy
         QueryBody::Block(block) => super::block::run_block(block, ctx, consumer).await,
         QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
         QueryBody::Call(call) => {
-            let value = Box::pin(statement_host::call(call, ctx)).await?;
+            let mut arguments = Vec::with_capacity(call.arguments.len());
+            for argument in &call.arguments {
+                let value = argument.eval(&NoRow, &mut ctx.eval)?;
+                arguments.push((value, argument.sql_type().collation));
+            }
+            let value = ctx.programs.call(&call.function, arguments, ctx).await?;
             consumer.push(&[value]).map(|_| ())
         }
     }

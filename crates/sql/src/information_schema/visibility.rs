@@ -6,8 +6,7 @@ use shoal_cluster::{Catalog, Database, Program, Table, User, View};
 use shoal_types::Collation;
 
 use crate::account::access::Access;
-use crate::account::routines::on_routine;
-use crate::account::{Level, Privileges, on_column, on_table};
+use crate::account::{Level, Privileges, on_column, on_routine, on_table};
 use crate::variables::SessionVariables;
 
 /// The dictionary through the eyes of one account and its active roles.

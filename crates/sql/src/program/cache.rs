@@ -33,7 +33,7 @@ impl ProgramCache {
     pub fn get(&self, program: &Arc<Program>, row: &[(String, SqlType)]) -> Result<Rc<Compiled>> {
         if let Some((last, compiled)) = &*self.last.borrow()
             && Arc::ptr_eq(last, program)
-            && compiled.has_row(row)
+            && compiled.slots.has_row(row)
         {
             return Ok(Rc::clone(compiled));
         }
@@ -47,7 +47,7 @@ impl ProgramCache {
         let mut programs = self.programs.borrow_mut();
         if let Some(known) = programs.get(&name)
             && (Arc::ptr_eq(&known.source, program) || known.source == *program)
-            && known.has_row(row)
+            && known.slots.has_row(row)
         {
             return Ok(Rc::clone(known));
         }

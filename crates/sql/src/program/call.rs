@@ -7,16 +7,18 @@ use shoal_cluster::{Program, ProgramKind};
 use shoal_parser::ast::ParameterDirection;
 use shoal_types::{Collation, Error, ErrorCode, Result, SqlType, Value};
 
+use super::assign::assign;
+use super::caller::Caller;
 use super::code::{Argument, Compiled};
 use super::frame::Frame;
-use super::host::Host;
+
 use super::machine;
 use super::place::Target;
 
 /// CALL. `caller`: what the arguments are evaluated in, and what OUT parameters are given to.
 ///
 /// Errors: 1305, there is no such procedure; 1318, 1414; 1370, 1424, 1436, 1456; whatever the program's body raises.
-pub async fn procedure<H: Host>(
+pub async fn procedure<H: Caller>(
     (database, name): (Option<&str>, &str),
     arguments: &[Argument],
     (caller, frame): (&Rc<Compiled>, &mut Frame),
@@ -43,7 +45,7 @@ pub async fn procedure<H: Host>(
         }
         values.push(match parameter.direction {
             ParameterDirection::Out => (Value::Null, Collation::BINARY),
-            _ => argument.value.value(caller, &frame.slots, host).await?,
+            _ => argument.value.value(&caller.slots, &frame.slots, host).await?,
         });
     }
     let inner = invoke(&compiled, values, host).await?;
@@ -51,19 +53,19 @@ pub async fn procedure<H: Host>(
         if let (ParameterDirection::Out | ParameterDirection::InOut, Some(target)) =
             (parameter.direction, &argument.target)
         {
-            let sql_type = compiled.types.borrow()[parameter.slot].clone();
+            let sql_type = compiled.slots.types.borrow()[parameter.slot].clone();
             let value = (inner.slots[parameter.slot].clone(), sql_type.collation);
             if let Target::Parameter(number) = target {
                 host.note_out(*number, &parameter.name, &value.0, &sql_type);
             }
-            machine::assign(target, value, Some(&sql_type), caller, frame, host)?;
+            assign(target, value, Some(&sql_type), caller, frame, host)?;
         }
     }
     Ok(())
 }
 
 /// A routine by its name. Errors: 1046, 1305.
-async fn find<H: Host>(
+async fn find<H: Caller>(
     kind: ProgramKind,
     database: Option<&str>,
     name: &str,
@@ -90,7 +92,7 @@ pub fn does_not_exist(kind: ProgramKind, database: &str, name: &str) -> Error {
 }
 
 /// Calls a function.
-pub async fn function<H: Host>(
+pub async fn function<H: Caller>(
     program: &Arc<Program>,
     arguments: Vec<(Value, Collation)>,
     host: &mut H,
@@ -106,13 +108,13 @@ pub async fn function<H: Host>(
 }
 
 /// Runs an event.
-pub async fn event<H: Host>(program: &Arc<Program>, host: &mut H) -> Result<()> {
+pub async fn event<H: Caller>(program: &Arc<Program>, host: &mut H) -> Result<()> {
     let compiled = host.programs().get(program, &[])?;
     invoke(&compiled, Vec::new(), host).await.map(|_| ())
 }
 
 /// Runs a trigger for a row whose values are in the slots of NEW and OLD; what it makes of them comes back.
-pub async fn trigger<H: Host>(
+pub async fn trigger<H: Caller>(
     program: &Arc<Program>,
     row: &[(String, SqlType)],
     values: Vec<Value>,
@@ -134,7 +136,7 @@ pub async fn trigger<H: Host>(
 }
 
 /// Runs a routine with these values of its parameters; `frame` of its end.
-async fn invoke<H: Host>(
+async fn invoke<H: Caller>(
     compiled: &Rc<Compiled>,
     arguments: Vec<(Value, Collation)>,
     host: &mut H,
@@ -150,7 +152,7 @@ async fn invoke<H: Host>(
     .await
 }
 
-async fn run<H: Host>(
+async fn run<H: Caller>(
     compiled: &Rc<Compiled>,
     host: &mut H,
     begin: impl FnOnce(&mut Frame, &mut H) -> Result<()>,
@@ -158,7 +160,7 @@ async fn run<H: Host>(
     let recursion_max = host.recursion_max();
     let cache = Rc::clone(host.programs());
     let _running = cache.begin(&compiled.source, recursion_max)?;
-    let entered = host.enter(compiled)?;
+    let entered = host.enter(&compiled.source, compiled.modes)?;
     let mut frame = Frame::new(compiled, host.store_options());
     let outcome = match begin(&mut frame, host) {
         Ok(()) => machine::run(compiled, &mut frame, host).await,

@@ -1,6 +1,5 @@
 //! A compiled program: steps, and what they refer to.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,8 +10,7 @@ use shoal_types::SqlType;
 use super::computed::{Computed, Planned};
 use super::condition::HandlerFor;
 use super::place::Target;
-use crate::resolve::Locals;
-use crate::resolve::locals::LocalRow;
+use super::scope::{Scope, Slots};
 use crate::variables::sql_mode::SqlModes;
 
 /// A program that is ready to run.
@@ -22,12 +20,7 @@ pub struct Compiled {
     pub parameters: Vec<Parameter>,
     /// The slot that a function's result is converted in.
     pub result: Option<usize>,
-    /// Types of all slots. Those of CASE operands are known when they are computed.
-    pub types: RefCell<Rc<[SqlType]>>,
-    /// Names of all slots, for messages.
-    pub names: Vec<Rc<str>>,
-    /// NEW and OLD.
-    pub rows: Rc<[LocalRow]>,
+    pub slots: Rc<Slots>,
     pub steps: Vec<Step>,
     /// For each step, where a CONTINUE handler goes on that was called for it.
     pub resume: Vec<usize>,
@@ -63,9 +56,6 @@ pub struct HandlerCode {
 pub struct CursorCode {
     pub query: Planned,
 }
-
-/// The variables in sight at some place.
-pub type Scope = Rc<[(Rc<str>, usize)]>;
 
 pub enum Step {
     /// SET of a variable.
@@ -119,38 +109,18 @@ pub struct Argument {
 }
 
 impl Compiled {
-    /// A program that does nothing.
+    /// A program that does nothing, with slots of these types.
     pub fn empty(source: Arc<Program>, types: Vec<SqlType>) -> Compiled {
         Compiled {
             source,
             modes: SqlModes::default(),
             parameters: Vec::new(),
             result: None,
-            names: types.iter().map(|_| Rc::from("?")).collect(),
-            types: RefCell::new(types.into()),
-            rows: Rc::from([]),
+            slots: Rc::new(Slots::of(types)),
             steps: Vec::new(),
             resume: Vec::new(),
             blocks: Vec::new(),
             cursors: Vec::new(),
         }
-    }
-
-    pub fn types(&self) -> Rc<[SqlType]> {
-        Rc::clone(&self.types.borrow())
-    }
-
-    /// It was compiled for a table with these columns.
-    pub fn has_row(&self, row: &[(String, SqlType)]) -> bool {
-        let Some(known) = self.rows.first() else { return true };
-        let types = self.types.borrow();
-        let mut pairs = known.columns.iter().zip(&types[known.first..]).zip(row);
-        known.columns.len() == row.len()
-            && pairs.all(|((name, known), (other, sql_type))| name == other && known == sql_type)
-    }
-
-    /// Looks at what is in sight in a scope.
-    pub fn with_locals<T>(&self, scope: &Scope, look: impl FnOnce(&Locals<'_>) -> T) -> T {
-        look(&Locals { variables: scope, rows: &self.rows, types: &self.types() })
     }
 }

@@ -11,13 +11,14 @@ use shoal_cluster::{Program, ProgramKind};
 use shoal_parser::ast::{self, ConditionValue, Declaration, HandlerAction, Ident, RoutineStatement};
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
-use super::code::{BlockCode, Compiled, CursorCode, HandlerCode, Parameter, Scope, Step};
+use super::code::{BlockCode, Compiled, CursorCode, HandlerCode, Parameter, Step};
 use super::computed::{Computed, Planned};
 use super::condition::HandlerFor;
+use super::scope::{Scope, Slots};
 use super::text;
 use crate::ddl::column_type::{TypeContext, column_type};
 use crate::resolve::locals::LocalRow;
-use crate::session::diagnostics;
+use crate::diagnostics;
 use crate::variables::sql_mode::SqlModes;
 
 /// Compiles a program. `row`: names and types of the columns of a trigger's table.
@@ -220,9 +221,11 @@ impl<'a> Compiler<'a> {
             modes: self.modes,
             parameters: self.parameters,
             result: self.result,
-            types: std::cell::RefCell::new(self.types.into()),
-            names: self.names,
-            rows: self.rows,
+            slots: Rc::new(Slots {
+                types: std::cell::RefCell::new(self.types.into()),
+                names: self.names,
+                rows: self.rows,
+            }),
             steps: self.steps,
             resume: self.resume,
             blocks: self.blocks,

@@ -7,8 +7,8 @@ use shoal_expr::{Expr, NoRow};
 use shoal_parser::ast::{self, Statement};
 use shoal_types::{Collation, Result, SqlType, Value};
 
-use super::code::{Compiled, Scope};
 use super::host::{Host, PlanVersion};
+use super::scope::{Scope, Slots};
 use crate::execute::consumer::Collect;
 use crate::plan::QueryBody;
 use crate::session::plans::{Plan, PlanKind};
@@ -25,7 +25,7 @@ impl Planned {
         Planned { statement, scope: Rc::clone(scope), known: RefCell::default() }
     }
 
-    pub async fn plan<H: Host>(&self, compiled: &Compiled, host: &mut H) -> Result<Rc<Plan>> {
+    pub async fn plan<H: Host>(&self, all: &Slots, host: &mut H) -> Result<Rc<Plan>> {
         let mut version = host.version();
         if let Some((known, plan)) = &*self.known.borrow()
             && *known == version
@@ -33,7 +33,7 @@ impl Planned {
             return Ok(Rc::clone(plan));
         }
         let plan = loop {
-            match compiled.with_locals(&self.scope, |locals| host.make_plan(&self.statement, locals)) {
+            match all.with_locals(&self.scope, |locals| host.make_plan(&self.statement, locals)) {
                 Ok(plan) => break Rc::new(plan),
                 Err(error) => host.begin_with_news(&mut version.catalog, error).await?,
             }
@@ -46,13 +46,13 @@ impl Planned {
     /// The rows of a query.
     pub async fn rows<H: Host>(
         &self,
-        compiled: &Compiled,
+        all: &Slots,
         slots: &[Value],
         limit: Option<usize>,
         host: &mut H,
     ) -> Result<(Rc<Plan>, Collect)> {
         loop {
-            let plan = self.plan(compiled, host).await?;
+            let plan = self.plan(all, host).await?;
             match host.rows(&plan, slots, limit).await? {
                 Some(rows) => return Ok((plan, rows)),
                 None => self.forget(),
@@ -130,14 +130,14 @@ impl Computed {
         Some(truth.map(|truth| truth == Some(true)))
     }
 
-    pub async fn value<H: Host>(&self, compiled: &Compiled, slots: &[Value], host: &mut H) -> Result<Typed> {
+    pub async fn value<H: Host>(&self, all: &Slots, slots: &[Value], host: &mut H) -> Result<Typed> {
         if let Some(value) = self.value_now(slots, host) {
             return value;
         }
-        self.resolve(compiled, host).await?;
+        self.resolve(all, host).await?;
         match self.value_now(slots, host) {
             Some(value) => value,
-            None => self.queried(compiled, slots, host).await,
+            None => self.queried(all, slots, host).await,
         }
     }
 
@@ -150,27 +150,27 @@ impl Computed {
         known.as_ref().and_then(|(_, plan)| plan.columns().first()).map(|column| column.sql_type.clone())
     }
 
-    pub async fn truth<H: Host>(&self, compiled: &Compiled, slots: &[Value], host: &mut H) -> Result<bool> {
+    pub async fn truth<H: Host>(&self, all: &Slots, slots: &[Value], host: &mut H) -> Result<bool> {
         if let Some(truth) = self.truth_now(slots, host) {
             return truth;
         }
-        self.resolve(compiled, host).await?;
+        self.resolve(all, host).await?;
         if let Some(truth) = self.truth_now(slots, host) {
             return truth;
         }
-        let (value, _) = self.queried(compiled, slots, host).await?;
+        let (value, _) = self.queried(all, slots, host).await?;
         Ok(!value.is_null() && value.to_f64().value != 0.0)
     }
 
     /// Finds out whether it is of the first kind.
-    async fn resolve<H: Host>(&self, compiled: &Compiled, host: &mut H) -> Result<()> {
-        let plain = plain(&*self.planned.plan(compiled, host).await?);
+    async fn resolve<H: Host>(&self, all: &Slots, host: &mut H) -> Result<()> {
+        let plain = plain(&*self.planned.plan(all, host).await?);
         *self.plain.borrow_mut() = plain.map(|plain| (host.settings(), plain));
         Ok(())
     }
 
-    async fn queried<H: Host>(&self, compiled: &Compiled, slots: &[Value], host: &mut H) -> Result<Typed> {
-        let (plan, mut found) = self.planned.rows(compiled, slots, None, host).await?;
+    async fn queried<H: Host>(&self, all: &Slots, slots: &[Value], host: &mut H) -> Result<Typed> {
+        let (plan, mut found) = self.planned.rows(all, slots, None, host).await?;
         let value = found.rows.pop().and_then(|mut row| row.pop()).unwrap_or_default();
         let collation = plan.columns().first().map_or(Collation::BINARY, |column| column.sql_type.collation);
         Ok((value, collation))

@@ -100,3 +100,9 @@ pub fn is_beyond_handlers(error: &Error) -> bool {
     ];
     codes.into_iter().any(|code| error.is(code))
 }
+
+/// Errors: 1422.
+pub fn no_commit() -> Error {
+    let message = "Explicit or implicit commit is not allowed in stored function or trigger.";
+    Error::new(ErrorCode::CommitNotAllowedInSfOrTrg, message)
+}

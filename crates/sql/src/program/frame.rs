@@ -41,7 +41,7 @@ pub struct Handling {
 impl Frame {
     pub fn new(compiled: &Compiled, options: StoreOptions) -> Frame {
         Frame {
-            slots: vec![Value::Null; compiled.types.borrow().len()],
+            slots: vec![Value::Null; compiled.slots.types.borrow().len()],
             cursors: compiled.cursors.iter().map(|_| None).collect(),
             blocks: Vec::new(),
             handling: Vec::new(),
@@ -52,7 +52,7 @@ impl Frame {
     /// Gives a variable a number, if it holds it as it is.
     #[inline]
     pub fn assign_signed(&mut self, compiled: &Compiled, slot: usize, number: i64) -> bool {
-        let fits = store::fits(number, &compiled.types.borrow()[slot]);
+        let fits = store::fits(number, &compiled.slots.types.borrow()[slot]);
         if fits {
             self.slots[slot] = Value::Int(number);
         }
@@ -70,8 +70,8 @@ impl Frame {
         let (value, warning) = store::converted(
             value,
             collation,
-            &compiled.types.borrow()[slot],
-            &compiled.names[slot],
+            &compiled.slots.types.borrow()[slot],
+            &compiled.slots.names[slot],
             &self.options,
         )?;
         self.slots[slot] = value;

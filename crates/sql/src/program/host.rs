@@ -11,8 +11,7 @@ use shoal_types::{
     Charset, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel,
 };
 
-use super::cache::ProgramCache;
-use super::code::{Compiled, Scope};
+use super::scope::{Scope, Slots};
 use crate::account::access::Access;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
@@ -33,7 +32,7 @@ pub struct PlanVersion {
 
 /// The variables of a program, where something that is no part of it has to know them.
 pub struct Inside {
-    pub compiled: Rc<Compiled>,
+    pub slots: Rc<Slots>,
     pub scope: Scope,
     pub values: Vec<Value>,
 }
@@ -78,7 +77,6 @@ pub trait Host {
     fn state(&mut self) -> &mut SessionState;
     fn interrupt(&self) -> &Interrupt;
     fn memory(&self) -> &Rc<StatementMemory>;
-    fn programs(&self) -> &Rc<ProgramCache>;
     /// max_sp_recursion_depth.
     fn recursion_max(&self) -> u64;
     fn catalog(&self) -> Arc<Catalog>;
@@ -105,6 +103,6 @@ pub trait Host {
     /// Errors: 1370.
     fn check_may_execute(&mut self, program: &Program) -> Result<()>;
     /// A program begins: its settings, its database, the privileges of its definer. Errors: 1449, there is none.
-    fn enter(&mut self, compiled: &Compiled) -> Result<Entered>;
+    fn enter(&mut self, program: &Program, modes: SqlModes) -> Result<Entered>;
     fn leave(&mut self, entered: Entered);
 }

@@ -3,18 +3,17 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_expr::SessionValues;
-use shoal_types::{Collation, Error, ErrorCode, Result, SqlType, Value, WarningLevel};
+use shoal_types::{Collation, Error, ErrorCode, Result, WarningLevel};
 
-use super::call;
-use super::code::{Argument, Compiled, DiagnosticsCode, HandlerCode, SignalCode, Step};
+use super::assign::assign;
+use super::caller::Caller;
+use super::code::{Compiled, DiagnosticsCode, HandlerCode, SignalCode, Step};
 use super::computed::Computed;
 use super::condition::{Condition, Handled, is_beyond_handlers};
 use super::frame::{Frame, Handling, OpenCursor};
 use super::host::{Host, Inside};
 use super::place::Target;
-use crate::execute::LocalFuture;
-use crate::session::diagnostics;
+use crate::diagnostics;
 
 /// Steps between two looks at the interrupt.
 const STEPS_PER_CHECK: u32 = 256;
@@ -31,7 +30,7 @@ enum Next {
 ///
 /// # Errors
 /// What no handler of the program's has handled.
-pub async fn run<H: Host>(compiled: &Rc<Compiled>, frame: &mut Frame, host: &mut H) -> Result<()> {
+pub async fn run<H: Caller>(compiled: &Rc<Compiled>, frame: &mut Frame, host: &mut H) -> Result<()> {
     let mut at = 0;
     let mut left = STEPS_PER_CHECK;
     while let Some(step) = compiled.steps.get(at) {
@@ -92,7 +91,7 @@ fn at_once<H: Host>(
     }
 }
 
-async fn perform<H: Host>(
+async fn perform<H: Caller>(
     (at, step): (usize, &Step),
     compiled: &Rc<Compiled>,
     frame: &mut Frame,
@@ -100,21 +99,21 @@ async fn perform<H: Host>(
 ) -> Result<Next> {
     match step {
         Step::Assign { target, value } => {
-            let value = value.value(compiled, &frame.slots, host).await?;
+            let value = value.value(&compiled.slots, &frame.slots, host).await?;
             assign(target, value, None, compiled, frame, host)?;
         }
         Step::JumpUnless { condition, to } => {
-            if !condition.truth(compiled, &frame.slots, host).await? {
+            if !condition.truth(&compiled.slots, &frame.slots, host).await? {
                 return Ok(Next::To(*to));
             }
         }
         Step::Jump(to) => return Ok(Next::To(*to)),
-        Step::Compute(value) => drop(value.value(compiled, &frame.slots, host).await?),
+        Step::Compute(value) => drop(value.value(&compiled.slots, &frame.slots, host).await?),
         Step::Keep { slot, value } => keep(*slot, value, compiled, frame, host).await?,
         Step::Enter(block) => frame.blocks.push(*block),
         Step::Leave(count) => frame.leave_to(frame.blocks.len() - count, compiled),
         Step::Return(value) => {
-            let value = value.value(compiled, &frame.slots, host).await?;
+            let value = value.value(&compiled.slots, &frame.slots, host).await?;
             if let Some(slot) = compiled.result {
                 assign(&Target::Slot(slot), value, None, compiled, frame, host)?;
             }
@@ -149,7 +148,7 @@ async fn perform<H: Host>(
 }
 
 /// A statement that can raise conditions.
-async fn statement<H: Host>(
+async fn statement<H: Caller>(
     step: &Step,
     compiled: &Rc<Compiled>,
     frame: &mut Frame,
@@ -159,7 +158,7 @@ async fn statement<H: Host>(
     clear_conditions(host);
     match step {
         Step::Select { query, into } => {
-            let (plan, mut found) = query.rows(compiled, &frame.slots, Some(2), host).await?;
+            let (plan, mut found) = query.rows(&compiled.slots, &frame.slots, Some(2), host).await?;
             if plan.columns().len() != into.len() {
                 let message = "The used SELECT statements have a different number of columns";
                 return Err(Error::new(ErrorCode::WrongNumberOfColumnsInSelect, message));
@@ -181,7 +180,7 @@ async fn statement<H: Host>(
             Ok(())
         }
         Step::Run(planned) => loop {
-            let plan = planned.plan(compiled, host).await?;
+            let plan = planned.plan(&compiled.slots, host).await?;
             if host.run(&plan, &frame.slots).await? {
                 return Ok(());
             }
@@ -190,11 +189,11 @@ async fn statement<H: Host>(
         Step::Call { procedure, arguments } => {
             let database = procedure.schema.as_ref().map(|schema| schema.value.as_str());
             let named = (database, procedure.name.value.as_str());
-            boxed_call(named, arguments, compiled, frame, host).await
+            host.call_procedure(named, arguments, compiled, frame).await
         }
         Step::Other { statement, scope } => {
             let inside = Inside {
-                compiled: Rc::clone(compiled),
+                slots: Rc::clone(&compiled.slots),
                 scope: Rc::clone(scope),
                 values: std::mem::take(&mut frame.slots),
             };
@@ -214,54 +213,14 @@ async fn keep<H: Host>(
     frame: &mut Frame,
     host: &mut H,
 ) -> Result<()> {
-    let (value, collation) = operand.value(compiled, &frame.slots, host).await?;
+    let (value, collation) = operand.value(&compiled.slots, &frame.slots, host).await?;
     let sql_type = operand.sql_type().unwrap_or_else(|| shoal_expr::build::parameter_type(&value, collation));
-    if compiled.types.borrow()[slot] != sql_type {
-        let mut types = compiled.types().to_vec();
+    if compiled.slots.types.borrow()[slot] != sql_type {
+        let mut types = compiled.slots.types().to_vec();
         types[slot] = sql_type;
-        *compiled.types.borrow_mut() = types.into();
+        *compiled.slots.types.borrow_mut() = types.into();
     }
     frame.slots[slot] = value;
-    Ok(())
-}
-
-/// See `session_host`.
-#[inline(never)]
-fn boxed_call<'f, H: Host>(
-    named: (Option<&'f str>, &'f str),
-    arguments: &'f [Argument],
-    compiled: &'f Rc<Compiled>,
-    frame: &'f mut Frame,
-    host: &'f mut H,
-) -> LocalFuture<'f, Result<()>> {
-    Box::pin(call::procedure(named, arguments, (compiled, frame), host))
-}
-
-/// Gives a value to where it goes. `sql_type`: that of the value, if it is not to be told from it.
-pub fn assign<H: Host>(
-    target: &Target,
-    (value, collation): (Value, Collation),
-    sql_type: Option<&SqlType>,
-    compiled: &Compiled,
-    frame: &mut Frame,
-    host: &mut H,
-) -> Result<()> {
-    match target {
-        Target::Slot(slot) => {
-            if let Some(warning) = frame.assign(compiled, *slot, (value, collation))? {
-                host.warn(warning.level, warning.code, &warning.message);
-            }
-        }
-        // `call` has told of it.
-        Target::Parameter(_) => {}
-        Target::User(name) => {
-            let sql_type = match sql_type {
-                Some(sql_type) => sql_type.clone(),
-                None => shoal_expr::build::parameter_type(&value, collation),
-            };
-            host.state().set_user_variable(name, value, sql_type);
-        }
-    }
     Ok(())
 }
 
@@ -284,7 +243,7 @@ async fn open<H: Host>(
         return Err(Error::new(ErrorCode::SpCursorAlreadyOpen, "Cursor is already open"));
     }
     let query = &compiled.cursors[cursor].query;
-    let (plan, found) = query.rows(compiled, &frame.slots, None, host).await?;
+    let (plan, found) = query.rows(&compiled.slots, &frame.slots, None, host).await?;
     let collations = plan.columns().iter().map(|column| column.sql_type.collation).collect();
     frame.cursors[cursor] = Some(OpenCursor { rows: found.rows.into(), collations, _held: found.held });
     Ok(())
@@ -325,7 +284,7 @@ async fn run_signal<H: Host>(
 ) -> Result<()> {
     let mut items = Vec::with_capacity(signal.items.len());
     for (name, value) in &signal.items {
-        items.push((name.clone(), value.value(compiled, &frame.slots, host).await?.0));
+        items.push((name.clone(), value.value(&compiled.slots, &frame.slots, host).await?.0));
     }
     let handled = frame.handling.last().map(|handling| &handling.handled);
     if signal.resignal && handled.is_none() {
@@ -358,7 +317,7 @@ async fn get_diagnostics<H: Host>(
     let number = match &get.number {
         None => None,
         Some(number) => {
-            let (value, _) = number.value(compiled, &frame.slots, host).await?;
+            let (value, _) = number.value(&compiled.slots, &frame.slots, host).await?;
             Some(usize::try_from(value.to_i64().value).unwrap_or(0))
         }
     };

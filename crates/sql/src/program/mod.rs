@@ -4,11 +4,13 @@
 //! parameter, variable and column of NEW and OLD is a slot, and the slots are the parameters of the program's expressions and
 //! statements, whose plans are made at their first use and kept (`computed`). `machine` runs the steps in a `frame`.
 //!
-//! What a program may do to the world around it is a [`Host`]: procedures that CALL runs have all of the session
+//! What a program may do to the world around it is a [`host::Host`]: procedures that CALL runs have all of the session
 //! (`session_host`); functions and triggers run inside a statement and have no more than that (`statement_host`).
 
+mod assign;
 pub mod cache;
 pub mod call;
+pub mod caller;
 pub mod code;
 pub mod compile;
 mod computed;
@@ -19,6 +21,7 @@ mod machine;
 mod place;
 pub mod session_host;
 pub mod schedule;
+pub mod scope;
 pub mod sink;
 pub mod statement_host;
 pub mod store;

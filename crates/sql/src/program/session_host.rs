@@ -12,6 +12,7 @@ use shoal_types::{
 
 use super::cache::ProgramCache;
 use super::call;
+use super::caller::Caller;
 use super::code::{Argument, Compiled};
 use super::compile::outer_argument;
 use super::frame::Frame;
@@ -32,6 +33,7 @@ use crate::session::state::SessionState;
 use crate::session::{Interrupt, Session};
 use crate::shared_server::SharedServer;
 use crate::variables::registry;
+use crate::variables::sql_mode::SqlModes;
 
 /// See the module.
 pub struct SessionHost<'s, 'k> {
@@ -146,10 +148,6 @@ impl Host for SessionHost<'_, '_> {
         &self.session.memory
     }
 
-    fn programs(&self) -> &Rc<ProgramCache> {
-        &self.session.programs
-    }
-
     fn recursion_max(&self) -> u64 {
         let text = registry::find("max_sp_recursion_depth").map(|found| self.session.variables.text(found));
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -246,12 +244,11 @@ impl Host for SessionHost<'_, '_> {
         account::check_execute(&self.session.asking(), program)
     }
 
-    fn enter(&mut self, compiled: &Compiled) -> Result<Entered> {
-        let program = &compiled.source;
+    fn enter(&mut self, program: &Program, modes: SqlModes) -> Result<Entered> {
         let session = &mut *self.session;
         let access = access_of_definer(&session.server, program, &session.state.access)?;
         let present = session.program_settings();
-        let wanted = ProgramSettings::of(program, compiled.modes);
+        let wanted = ProgramSettings::of(program, modes);
         session.set_program_settings(wanted);
         let inside_key = std::mem::replace(&mut session.inside_key, wanted.key(&program.database));
         Ok(Entered {
@@ -270,5 +267,22 @@ impl Host for SessionHost<'_, '_> {
         session.state.database = entered.database;
         session.inside_key = entered.inside_key;
         session.set_program_settings(entered.settings);
+    }
+}
+
+impl Caller for SessionHost<'_, '_> {
+    fn programs(&self) -> &Rc<ProgramCache> {
+        &self.session.programs
+    }
+
+    #[inline(never)]
+    fn call_procedure<'f>(
+        &'f mut self,
+        named: (Option<&'f str>, &'f str),
+        arguments: &'f [Argument],
+        caller: &'f Rc<Compiled>,
+        frame: &'f mut Frame,
+    ) -> LocalFuture<'f, Result<()>> {
+        Box::pin(call::procedure(named, arguments, (caller, frame), self))
     }
 }

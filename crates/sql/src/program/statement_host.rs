@@ -4,22 +4,26 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Program, Table};
-use shoal_expr::{EvalContext, NoRow, SessionValues, Settings, Warnings};
+use shoal_expr::{EvalContext, SessionValues, Settings, Warnings};
 use shoal_parser::ast::Statement;
 use shoal_txn::new_row::AutoIncrementSettings;
-use shoal_types::{Error, ErrorCode, Result, StoreOptions, Value, WarningLevel};
+use shoal_types::{Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel};
 
 use super::cache::ProgramCache;
-use super::code::Compiled;
+use super::call;
+use super::condition;
+use super::caller::Caller;
+use super::code::{Argument, Compiled};
+use super::frame::Frame;
 use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
 use super::session_host::{access_of_definer, store_options};
 use crate::account::{self, Asking};
 use crate::dml;
 use crate::dml::insert::InsertSettings;
-use crate::execute::{ExecContext, LocalFuture};
+use crate::execute::{ExecContext, LocalFuture, Programs};
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
-use crate::plan::{FunctionCall, QueryPlan};
+use crate::plan::QueryPlan;
 use crate::resolve::Locals;
 use crate::server::Server;
 use crate::session::plans::{Plan, PlanKind};
@@ -27,11 +31,12 @@ use crate::session::state::SessionState;
 use crate::session::temporary::{self, TemporaryTables};
 use crate::session::{Interrupt, StatementPlanner};
 use crate::table_usage::ThreadTableUsage;
+use crate::variables::sql_mode::SqlModes;
 use crate::variables::{SessionVariables, registry};
 
 /// What of a session the programs in its statements need.
 #[derive(Clone, Copy)]
-pub struct Programs<'a> {
+pub struct StatementPrograms<'a> {
     pub server: &'a Arc<Server>,
     /// Where the client is.
     pub host: &'a str,
@@ -62,24 +67,30 @@ impl InUse<'_> {
     }
 }
 
-/// Errors: 1422.
-pub fn no_commit() -> Error {
-    let message = "Explicit or implicit commit is not allowed in stored function or trigger.";
-    Error::new(ErrorCode::CommitNotAllowedInSfOrTrg, message)
-}
-
-/// Calls a stored function that stands in an expression.
-pub async fn call(call: &FunctionCall, ctx: &mut ExecContext<'_>) -> Result<Value> {
-    let mut arguments = Vec::with_capacity(call.arguments.len());
-    for argument in &call.arguments {
-        let value = argument.eval(&NoRow, &mut ctx.eval)?;
-        arguments.push((value, argument.sql_type().collation));
+impl Programs for StatementPrograms<'_> {
+    fn call<'f>(
+        &'f self,
+        function: &'f Arc<Program>,
+        arguments: Vec<(Value, Collation)>,
+        ctx: &'f mut ExecContext<'_>,
+    ) -> LocalFuture<'f, Result<Value>> {
+        Box::pin(async move { call::function(function, arguments, &mut StatementHost::new(self, ctx)).await })
     }
-    super::call::function(&call.function, arguments, &mut StatementHost::new(ctx)).await
+
+    fn trigger<'f>(
+        &'f self,
+        trigger: &'f Arc<Program>,
+        row: &'f [(String, SqlType)],
+        slots: Vec<Value>,
+        ctx: &'f mut ExecContext<'_>,
+    ) -> LocalFuture<'f, Result<Vec<Value>>> {
+        Box::pin(async move { call::trigger(trigger, row, slots, &mut StatementHost::new(self, ctx)).await })
+    }
 }
 
 /// See the module.
 pub struct StatementHost<'h, 'c> {
+    programs: &'h StatementPrograms<'h>,
     ctx: &'h mut ExecContext<'c>,
     settings: Settings,
     present: ProgramSettings,
@@ -87,15 +98,15 @@ pub struct StatementHost<'h, 'c> {
 }
 
 impl<'h, 'c> StatementHost<'h, 'c> {
-    pub fn new(ctx: &'h mut ExecContext<'c>) -> StatementHost<'h, 'c> {
-        let variables = ctx.programs.variables;
+    pub fn new(programs: &'h StatementPrograms<'h>, ctx: &'h mut ExecContext<'c>) -> StatementHost<'h, 'c> {
+        let variables = programs.variables;
         let settings = ctx.eval.settings;
         let present = ProgramSettings {
             modes: variables.sql_mode,
             character_set_client: settings.character_set_client,
             collation_connection: settings.collation_connection,
         };
-        StatementHost { ctx, settings, present, inside_key: 0 }
+        StatementHost { programs, ctx, settings, present, inside_key: 0 }
     }
 
     fn set_settings(&mut self, wanted: ProgramSettings) {
@@ -106,7 +117,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
     }
 
     fn check(&mut self, plan: &Plan) -> Result<()> {
-        let programs = self.ctx.programs;
+        let programs = self.programs;
         let access = Rc::clone(&self.state().access);
         let asking = Asking { node: &programs.server.node, access: &access, host: programs.host };
         account::check_plan(&asking, plan)
@@ -134,9 +145,9 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         run: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let settings = self.settings;
-        let around = self.ctx.programs.in_use;
+        let around = self.programs.in_use;
         let programs =
-            Programs { in_use: InUse { tables: &plan.tables, around: Some(&around) }, ..*self.ctx.programs };
+            StatementPrograms { in_use: InUse { tables: &plan.tables, around: Some(&around) }, ..*self.programs };
         let inner_statement = self.ctx.transaction.begin_inner_statement();
         let outcome = self
             .ctx
@@ -180,12 +191,12 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         slots: &'f [Value],
         settings: InsertSettings,
     ) -> LocalFuture<'f, Result<dml::Affected>> {
-        Box::pin(self.nested(plan, slots, async move |inner| dml::run(plan, settings, inner).await))
+        Box::pin(self.nested(plan, slots, async move |inner| dml::run::run(plan, settings, inner).await))
     }
 
     /// Errors: 1290, 1792.
     fn check_writable(&mut self) -> Result<()> {
-        let programs = self.ctx.programs;
+        let programs = self.programs;
         if programs.is_read_only {
             let message = "Cannot execute statement in a READ ONLY transaction.";
             return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
@@ -201,7 +212,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
     /// Errors: 1442.
     fn check_targets(&self, plan: &Plan) -> Result<()> {
         for table in plan.changed_tables() {
-            if self.ctx.programs.in_use.has(table) {
+            if self.programs.in_use.has(table) {
                 let message = format!(
                     "Can't update table '{}' in stored function/trigger because it is already used by statement which \
                      invoked this stored function/trigger.",
@@ -228,23 +239,19 @@ impl Host for StatementHost<'_, '_> {
         self.ctx.memory
     }
 
-    fn programs(&self) -> &Rc<ProgramCache> {
-        self.ctx.programs.cache
-    }
-
     fn recursion_max(&self) -> u64 {
         let text =
-            registry::find("max_sp_recursion_depth").map(|found| self.ctx.programs.variables.text(found));
+            registry::find("max_sp_recursion_depth").map(|found| self.programs.variables.text(found));
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     fn catalog(&self) -> Arc<Catalog> {
-        self.ctx.programs.server.node.catalog()
+        self.programs.server.node.catalog()
     }
 
     #[inline]
     fn version(&self) -> PlanVersion {
-        let programs = self.ctx.programs;
+        let programs = self.programs;
         PlanVersion {
             catalog: temporary::catalog_version(&programs.server.node, programs.temporary),
             settings: programs.settings_key ^ self.inside_key,
@@ -253,12 +260,12 @@ impl Host for StatementHost<'_, '_> {
 
     #[inline]
     fn settings(&self) -> u64 {
-        self.ctx.programs.settings_key ^ self.inside_key
+        self.programs.settings_key ^ self.inside_key
     }
 
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
         let settings = self.settings;
-        let programs = self.ctx.programs;
+        let programs = self.programs;
         let session = self.ctx.eval.session.as_mut().and_then(|session| session.itself());
         let state = session.and_then(|session| session.downcast_ref::<SessionState>()).expect("statements run in sessions");
         let planner = StatementPlanner {
@@ -277,7 +284,7 @@ impl Host for StatementHost<'_, '_> {
     #[inline]
     fn eval<'e>(&'e mut self, slots: &'e [Value], _at_once: bool) -> EvalContext<'e> {
         let settings = self.settings;
-        let limit = self.ctx.programs.variables.max_error_count;
+        let limit = self.programs.variables.max_error_count;
         let outer = &mut self.ctx.eval;
         let mut eval = EvalContext::new(slots, outer.zone, outer.now_micros, settings);
         eval.warnings = Warnings::with_limit(limit);
@@ -317,7 +324,7 @@ impl Host for StatementHost<'_, '_> {
         if !self.use_tables(plan).await? {
             return Ok(false);
         }
-        let variables = self.ctx.programs.variables;
+        let variables = self.programs.variables;
         let settings = InsertSettings {
             found_rows: false,
             auto_increment: AutoIncrementSettings {
@@ -338,7 +345,7 @@ impl Host for StatementHost<'_, '_> {
                 return Err(error);
             }
         };
-        let server = self.ctx.programs.server;
+        let server = self.programs.server;
         if server.node.cluster().is_some() {
             for table in plan.tables_numbered_by_hand() {
                 server.node.report_numbers(table).await?;
@@ -355,14 +362,14 @@ impl Host for StatementHost<'_, '_> {
     async fn other(&mut self, statement: &Statement, inside: Inside) -> (Result<()>, Vec<Value>) {
         let refusal = match statement {
             Statement::Set(_) => Error::unsupported("SET of a system variable in a stored function or trigger"),
-            _ => no_commit(),
+            _ => condition::no_commit(),
         };
         (Err(refusal), inside.values)
     }
 
     fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {
         self.ctx.eval.warnings.push(level, code, || message.to_owned());
-        let limit = self.ctx.programs.variables.max_error_count;
+        let limit = self.programs.variables.max_error_count;
         let state = self.state();
         state.warning_count += 1;
         if state.warnings.len() < limit {
@@ -371,17 +378,16 @@ impl Host for StatementHost<'_, '_> {
     }
 
     fn check_may_execute(&mut self, program: &Program) -> Result<()> {
-        let programs = self.ctx.programs;
+        let programs = self.programs;
         let access = Rc::clone(&self.state().access);
         let asking = Asking { node: &programs.server.node, access: &access, host: programs.host };
         account::check_execute(&asking, program)
     }
 
-    fn enter(&mut self, compiled: &Compiled) -> Result<Entered> {
-        let program = &compiled.source;
-        let server = self.ctx.programs.server;
+    fn enter(&mut self, program: &Program, modes: SqlModes) -> Result<Entered> {
+        let server = self.programs.server;
         let settings = self.present;
-        let wanted = ProgramSettings::of(program, compiled.modes);
+        let wanted = ProgramSettings::of(program, modes);
         let state = self.state();
         let access = access_of_definer(server, program, &state.access)?;
         let access = std::mem::replace(&mut state.access, access);
@@ -399,5 +405,22 @@ impl Host for StatementHost<'_, '_> {
         state.database = entered.database;
         self.inside_key = entered.inside_key;
         self.set_settings(entered.settings);
+    }
+}
+
+impl Caller for StatementHost<'_, '_> {
+    fn programs(&self) -> &Rc<ProgramCache> {
+        self.programs.cache
+    }
+
+    #[inline(never)]
+    fn call_procedure<'f>(
+        &'f mut self,
+        named: (Option<&'f str>, &'f str),
+        arguments: &'f [Argument],
+        caller: &'f Rc<Compiled>,
+        frame: &'f mut Frame,
+    ) -> LocalFuture<'f, Result<()>> {
+        Box::pin(call::procedure(named, arguments, (caller, frame), self))
     }
 }

@@ -5,7 +5,7 @@ use shoal_parser::ast::{CreateRoutine, RoutineStatement, Statement};
 use shoal_parser::quote_identifier as quote;
 use shoal_types::{Error, Result};
 
-use crate::session::syntax_error;
+use crate::syntax_error::syntax_error;
 use crate::variables::sql_mode::SqlModes;
 
 /// The syntax tree of a program.

@@ -4,7 +4,7 @@
 //! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
 
 mod audited;
-pub mod diagnostics;
+mod diagnostics;
 mod entrance;
 mod events;
 mod frontend;
@@ -42,6 +42,7 @@ use crate::account::compared::Compared;
 use crate::account::expiry;
 use crate::account::limits::AccountSlot;
 use crate::client_text;
+use crate::syntax_error::syntax_error;
 use crate::counters::{Counter, Counters};
 use crate::digests::ThreadDigests;
 use crate::dml::InsertSource;
@@ -181,7 +182,7 @@ impl Session {
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
-        let (account, proxy_user) = crate::account::proxy::of_login(&server, &catalog, account);
+        let (account, proxy_user) = crate::account::proxied::of_login(&server, &catalog, account);
         let account_slot = server.admit_account(&catalog, &account)?;
         let transaction = Transaction::new(Arc::clone(&server.node));
         let shared = Arc::new(SessionShared {
@@ -615,7 +616,7 @@ impl Session {
     /// A statement failed: its error is the only condition of SHOW WARNINGS.
     pub fn fail(&mut self, error: &Error) {
         self.server.error_counts.count(error.errno(), self.server.clock_micros());
-        diagnostics::set_error(&mut self.state, error);
+        crate::diagnostics::set_error(&mut self.state, error);
     }
 
     /// The OK packet's contents after a statement.
@@ -672,12 +673,4 @@ fn bulk_rows(statement: &Statement) -> Option<(&ast::Insert, &[Vec<ast::Expr>])>
 /// A text without a statement that is more than blanks: it is a comment.
 fn has_comment(sql: &[u8]) -> bool {
     sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';')
-}
-
-/// 1064 with the place, or 1065.
-pub fn syntax_error(error: &shoal_parser::ParseError) -> Error {
-    if error.kind == ParseErrorKind::EmptyQuery {
-        return Error::new(ErrorCode::EmptyQuery, "Query was empty");
-    }
-    Error::new(ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::Parse), error.to_string())
 }

@@ -9,7 +9,8 @@ use shoal_types::{Charset, Error, ErrorCode, Result, SqlType, Value};
 
 use super::logged::Ran;
 use super::plans::{self, Cursor, Plan, PreparedStatement};
-use super::{Session, syntax_error};
+use super::Session;
+use crate::syntax_error::syntax_error;
 use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;

@@ -18,7 +18,7 @@ impl Session {
     pub fn has_local(&self, name: &str) -> bool {
         let inside = self.inside.as_ref();
         inside.is_some_and(|inside| {
-            inside.compiled.with_locals(&inside.scope, |locals| locals.slot(name).is_some())
+            inside.slots.with_locals(&inside.scope, |locals| locals.slot(name).is_some())
         })
     }
 

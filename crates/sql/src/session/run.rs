@@ -24,7 +24,7 @@ use crate::execute::{ExecContext, RowConsumer};
 use crate::files::FileWriter;
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
-use crate::program::statement_host::{InUse, Programs};
+use crate::program::statement_host::{InUse, StatementPrograms};
 use crate::statement_events::EventKind;
 use crate::statement_times::kind_of;
 use crate::table_usage::RowUse;
@@ -270,7 +270,7 @@ impl Session {
         };
         let inserts = matches!(plan.kind, PlanKind::Insert(_));
         let affected = self
-            .with_context(&plan.tables, parameters, true, async |ctx| dml::run(plan, settings, ctx).await)
+            .with_context(&plan.tables, parameters, true, async |ctx| dml::run::run(plan, settings, ctx).await)
             .await?;
         if self.server.node.cluster().is_some() {
             for table in plan.tables_numbered_by_hand() {
@@ -310,7 +310,7 @@ impl Session {
         let virtual_rows =
             crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables, access);
         let mut handlers = HandlerCounters::default();
-        let programs = Programs {
+        let programs = StatementPrograms {
             server: &self.server,
             host: &self.shared.host,
             variables: &self.variables,

@@ -302,8 +302,8 @@ impl Session {
                 self.make_plan(&statement, types.len(), Some(&types))?
             }
             Some(inside) => {
-                let (planner, compiled) = (self.planner(), &inside.compiled);
-                compiled.with_locals(&inside.scope, |locals| planner.make_plan_inside(&statement, locals))?
+                let planner = self.planner();
+                inside.slots.with_locals(&inside.scope, |locals| planner.make_plan_inside(&statement, locals))?
             }
         };
         let (super::plans::PlanKind::Select { query, .. } | super::plans::PlanKind::PointSelect { query, .. }) =

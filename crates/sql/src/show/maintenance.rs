@@ -182,7 +182,7 @@ async fn read_table(session: &mut Session, name: &ObjectName, items: &str, hint:
     let schema = name.schema.as_ref().map(|schema| format!("{}.", quote(&schema.value))).unwrap_or_default();
     let text = format!("SELECT {items} FROM {schema}{} {hint}", quote(&name.name.value));
     let parsed = shoal_parser::parse_first(text.as_bytes(), 0, shoal_parser::ParserMode::NONE)
-        .map_err(|error| crate::session::syntax_error(&error))?;
+        .map_err(|error| crate::syntax_error::syntax_error(&error))?;
     let plan = session.make_plan(&parsed.statement, 0, Some(&[]))?;
     account::check_plan(&session.asking(), &plan)?;
     let mut summed = Summed::default();

@@ -12,7 +12,7 @@ use crate::program::computed::{Computed, Planned};
 use crate::program::condition::HandlerFor;
 use crate::program::place::Target;
 use crate::resolve::Locals;
-use crate::session::diagnostics;
+use crate::diagnostics;
 use crate::session::plans;
 
 impl Compiler<'_> {
@@ -234,7 +234,7 @@ impl Compiler<'_> {
             Statement::Flush(_) => {
                 Err(Error::new(ErrorCode::StmtNotAllowedInSfOrTrg, "FLUSH is not allowed in stored function or trigger"))
             }
-            _ => Err(crate::program::statement_host::no_commit()),
+            _ => Err(crate::program::condition::no_commit()),
         }
     }
 }
