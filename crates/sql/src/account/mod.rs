@@ -21,6 +21,7 @@ mod messages;
 mod password;
 pub mod password_policy;
 mod privilege;
+pub mod proxied;
 pub mod proxy;
 pub mod random_password;
 pub mod role;

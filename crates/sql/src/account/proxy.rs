@@ -1,29 +1,18 @@
-//! Accounts whose clients are treated as another account: GRANT and REVOKE PROXY, and who a client is after its login.
-//!
-//! The proxy user proves who it is with its own password, its own REQUIRE and its own locks; what it may do then is what the proxied account may,
-//! whose limits count as well. `USER()` tells the one, `CURRENT_USER()` the other, `@@proxy_user` that there are two. Whether logins are mapped at
-//! all is said by `check_proxy_users`, and for accounts of which plugin by two more variables.
+//! GRANT and REVOKE PROXY: which accounts' clients may be treated as another account. What becomes of their logins is in `proxied`.
 
 use shoal_cluster::{Catalog, Change, ProxyGrant, User};
 use shoal_parser::ast::{AccountName, Grant, Revoke};
 use shoal_parser::quote_identifier;
-use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD};
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::messages::{no_such_grant, warn_missing};
 use super::{AccountKey, Privileges, account_key, global_of};
 use crate::ddl::errors;
-use crate::server::Server;
 use crate::session::Session;
 
 /// Of whoever may let anybody be a proxy for anybody: the account without name and host stands for all.
 fn everybody() -> AccountKey {
     (String::new(), String::new())
-}
-
-/// What a new data directory's `root` has.
-pub fn of_root() -> Vec<ProxyGrant> {
-    vec![ProxyGrant { proxied: everybody(), with_grant: true, ..ProxyGrant::default() }]
 }
 
 /// # Errors
@@ -128,31 +117,6 @@ pub fn grants_text(user: &User) -> Vec<String> {
     user.proxies.iter().map(line).collect()
 }
 
-/// Whose session a client of `account` gets, and the proxy user if that is another account.
-pub fn of_login(server: &Server, catalog: &Catalog, account: AccountKey) -> (AccountKey, Option<AccountKey>) {
-    match proxied(server, catalog, &account) {
-        Some(proxied) => (proxied, Some(account)),
-        None => (account, None),
-    }
-}
-
-/// The first account that there is of those that clients of `account` may be treated as: never the anonymous one.
-fn proxied(server: &Server, catalog: &Catalog, account: &AccountKey) -> Option<AccountKey> {
-    let user = catalog.users.get(account).filter(|user| !user.proxies.is_empty())?;
-    let is_on = |name: &str| server.global_text(name) == "ON";
-    let maps_plugin = match user.plugin.as_str() {
-        NATIVE_PASSWORD => is_on("mysql_native_password_proxy_users"),
-        CACHING_SHA2_PASSWORD => is_on("sha256_password_proxy_users"),
-        _ => false,
-    };
-    if !maps_plugin || !is_on("check_proxy_users") {
-        return None;
-    }
-    let is_account = |key: &&AccountKey| !key.0.is_empty() && catalog.users.contains_key(*key);
-    let found = user.proxies.iter().map(|grant| &grant.proxied).find(is_account);
-    found.filter(|proxied| *proxied != account).cloned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +125,8 @@ mod tests {
     fn grants_are_shown_as_the_statements_that_give_them() {
         let ann = ("ann".to_owned(), "localhost".to_owned());
         let one = ProxyGrant { proxied: ann, ..ProxyGrant::default() };
-        let proxies = [of_root(), vec![one]].concat();
+        let any = ProxyGrant { with_grant: true, ..ProxyGrant::default() };
+        let proxies = vec![any, one];
         let user = User { user: "root".to_owned(), host: "localhost".to_owned(), proxies, ..User::default() };
         assert_eq!(
             grants_text(&user),

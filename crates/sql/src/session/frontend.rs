@@ -228,7 +228,7 @@ impl FrontendSession for Session {
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         self.must_change_password = expiry::check_login(&self.server, &catalog, &account, &info)?;
-        let (account, proxy_user) = crate::account::proxy::of_login(&self.server, &catalog, account);
+        let (account, proxy_user) = crate::account::proxied::of_login(&self.server, &catalog, account);
         self.account_slot = None;
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;

@@ -164,7 +164,7 @@ impl Session {
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
-        let (account, proxy_user) = crate::account::proxy::of_login(&server, &catalog, account);
+        let (account, proxy_user) = crate::account::proxied::of_login(&server, &catalog, account);
         let account_slot = server.admit_account(&catalog, &account)?;
         let transaction = Transaction::new(Arc::clone(&server.node));
         let shared = Arc::new(SessionShared {
