@@ -135,11 +135,10 @@ fn cpu_wanted(query: &str) -> Result<Wanted, Problem> {
         let understood = match name {
             "seconds" => number(SECONDS_MAX).map(|number| seconds = number),
             "frequency" => number(FREQUENCY_MAX as u64).map(|number| frequency = number as i32),
-            "format" => match value {
-                "pprof" => Some(is_picture = false),
-                "flamegraph" => Some(is_picture = true),
-                _ => None,
-            },
+            "format" => {
+                is_picture = value == "flamegraph";
+                (is_picture || value == "pprof").then_some(())
+            }
             // What Go's tools send along that means nothing here.
             _ => Some(()),
         };
