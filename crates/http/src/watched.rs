@@ -7,7 +7,7 @@ use std::time::Instant;
 use shoal_sql::server::Server;
 
 use crate::dashboard::{Accounts, Dashboard};
-use crate::profiles::state::{HeapProfile, Profiles};
+use crate::profiles::{HeapProfile, Profiles};
 use crate::rest::Rest;
 
 /// How far the process has come.

@@ -16,7 +16,7 @@ pub fn bootstrap(catalog: &Catalog, left_behind: &[TableId]) -> Vec<Change> {
             user: "root".to_owned(),
             host: "localhost".to_owned(),
             plugin: DEFAULT_PLUGIN.to_owned(),
-            // It may let others be treated as anybody.
+            // It may let anybody be a proxy of anybody.
             proxies: vec![ProxyGrant { with_grant: true, ..ProxyGrant::default() }],
             grants: vec![(String::new(), String::new(), everything.0)],
             ..User::default()

@@ -1,4 +1,4 @@
-//! Who a client is after its login: the account that it has named, or one that this is a proxy for.
+//! Logins of accounts whose clients are treated as another account.
 //!
 //! The proxy user proves who it is with its own password, its own REQUIRE and its own locks; what it may do then is what the proxied account may,
 //! whose limits count as well. `USER()` tells the one, `CURRENT_USER()` the other, `@@proxy_user` that there are two. Whether logins are mapped at

@@ -1,6 +1,4 @@
-//! Accounts whose clients are treated as another account: GRANT and REVOKE PROXY.
-//!
-//! See `proxied` for what a login makes of it.
+//! GRANT and REVOKE PROXY: which accounts' clients may be treated as another account. What becomes of their logins is in `proxied`.
 
 use shoal_cluster::{Catalog, Change, ProxyGrant, User};
 use shoal_parser::ast::{AccountName, Grant, Revoke};
@@ -127,8 +125,8 @@ mod tests {
     fn grants_are_shown_as_the_statements_that_give_them() {
         let ann = ("ann".to_owned(), "localhost".to_owned());
         let one = ProxyGrant { proxied: ann, ..ProxyGrant::default() };
-        let all = ProxyGrant { proxied: everybody(), with_grant: true, ..ProxyGrant::default() };
-        let proxies = vec![all, one];
+        let any = ProxyGrant { with_grant: true, ..ProxyGrant::default() };
+        let proxies = vec![any, one];
         let user = User { user: "root".to_owned(), host: "localhost".to_owned(), proxies, ..User::default() };
         assert_eq!(
             grants_text(&user),

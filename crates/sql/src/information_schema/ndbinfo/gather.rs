@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(decoded(NodeId(2), &all, 4).unwrap(), Told { rows: rows.clone(), is_cut: false });
         assert_eq!(decoded(NodeId(2), &encoded(&[], 10, 1000), 4).unwrap(), Told { rows: vec![], is_cut: false });
         // By their number and by their size.
-        for (rows_max, bytes_max, kept) in [(2, 1000, 2), (10, all.len() - 2, 2), (10, 10, 0)] {
+        for (rows_max, bytes_max, kept) in [(2, 1000, 2), (10, all.len() - 3, 2), (10, 10, 0)] {
             let told = decoded(NodeId(2), &encoded(&rows, rows_max, bytes_max), 4).unwrap();
             assert_eq!(told, Told { rows: rows[..kept].to_vec(), is_cut: true }, "{rows_max} {bytes_max}");
         }
