@@ -16,9 +16,9 @@ use super::session_host::{access_of_definer, store_options};
 use crate::account::{self, Asking};
 use crate::dml;
 use crate::dml::insert::InsertSettings;
-use crate::execute::{ExecContext, LocalFuture};
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
+use crate::execute::{ExecContext, LocalFuture};
 use crate::plan::{FunctionCall, QueryPlan};
 use crate::resolve::Locals;
 use crate::server::Server;
@@ -58,7 +58,8 @@ pub struct InUse<'a> {
 
 impl InUse<'_> {
     fn has(&self, table: &Table) -> bool {
-        self.tables.iter().any(|used| used.id() == table.id()) || self.around.is_some_and(|around| around.has(table))
+        self.tables.iter().any(|used| used.id() == table.id())
+            || self.around.is_some_and(|around| around.has(table))
     }
 }
 
@@ -231,8 +232,7 @@ impl Host for StatementHost<'_, '_> {
     }
 
     fn recursion_max(&self) -> u64 {
-        let text =
-            registry::find("max_sp_recursion_depth").map(|found| self.ctx.programs.variables.text(found));
+        let text = registry::find("max_sp_recursion_depth").map(|found| self.ctx.programs.variables.text(found));
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
@@ -253,7 +253,9 @@ impl Host for StatementHost<'_, '_> {
         let settings = self.settings;
         let programs = self.ctx.programs;
         let session = self.ctx.eval.session.as_mut().and_then(|session| session.itself());
-        let state = session.and_then(|session| session.downcast_ref::<SessionState>()).expect("statements run in sessions");
+        let state = session
+            .and_then(|session| session.downcast_ref::<SessionState>())
+            .expect("statements run in sessions");
         let planner = StatementPlanner {
             server: programs.server,
             variables: programs.variables,

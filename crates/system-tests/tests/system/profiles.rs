@@ -104,7 +104,8 @@ fn a_busy_server_tells_what_its_processor_does() {
     for part in ["shoal_expr::", "shoal_mysql::"] {
         assert!(names.iter().any(|name| name.contains(part)), "no {part} in {names:?}");
     }
-    let picture = while_busy(&server, || ask(&root, "/debug/pprof/profile?seconds=1&frequency=500&format=flamegraph"));
+    let picture =
+        while_busy(&server, || ask(&root, "/debug/pprof/profile?seconds=1&frequency=500&format=flamegraph"));
     assert!(picture.status == 200 && picture.head.contains("image/svg+xml"), "{}", picture.head);
     let picture = String::from_utf8(picture.body).unwrap();
     assert!(picture.contains("<svg") && picture.contains("shoal_expr::"), "{} bytes", picture.len());
