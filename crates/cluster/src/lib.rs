@@ -23,8 +23,8 @@ pub use base::router::Router;
 pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles, TlsOptions, timing};
 pub use base::wait::{WaitSlots, Waiter};
 pub use dictionary::catalog::{
-    Catalog, Change, ColumnGrant, Database, GrantedRole, Lockout, PasswordRules, ProxyGrant, RoutineGrant, TlsRequirement, User,
-    View,
+    Catalog, Change, ColumnGrant, Database, GrantedRole, Lockout, PasswordRules, ProxyGrant, RoutineGrant,
+    TlsRequirement, User, View,
 };
 pub use dictionary::ddl::HeldTables;
 pub use dictionary::holds::TableHold;

@@ -14,8 +14,8 @@ use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
 use crate::dictionary::catalog::{
-    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, ProxyGrant, RoutineGrant, TlsRequirement, User,
-    View,
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, ProxyGrant, RoutineGrant,
+    TlsRequirement, User, View,
 };
 use crate::dictionary::program::{Program, ProgramKind};
 use crate::dictionary::stored_program::{StoredProgram, StoredProgramName};

@@ -40,9 +40,9 @@ impl Session {
 /// Whether an account writes where others may only read.
 pub fn is_exempt_from_read_only(asking: &Asking<'_>) -> bool {
     with_catalog(asking.node, |catalog| {
-        asking.access.look(catalog, |user| {
-            user.is_some_and(|user| global(user).intersects(crate::read_only::EXEMPT))
-        })
+        asking
+            .access
+            .look(catalog, |user| user.is_some_and(|user| global(user).intersects(crate::read_only::EXEMPT)))
     })
 }
 
@@ -58,9 +58,7 @@ pub fn check_alter_routine(asking: &Asking<'_>, program: &Program) -> Result<()>
 
 fn check_routine(asking: &Asking<'_>, program: &Program, needed: Privileges, word: &str) -> Result<()> {
     let is_granted = with_catalog(asking.node, |catalog| {
-        asking.access.look(catalog, |user| {
-            user.is_some_and(|user| on_routine(user, program).contains(needed))
-        })
+        asking.access.look(catalog, |user| user.is_some_and(|user| on_routine(user, program).contains(needed)))
     });
     if is_granted || asking.access.account == program.definer {
         return Ok(());

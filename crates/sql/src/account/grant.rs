@@ -70,9 +70,7 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
 fn grantee(session: &Session, catalog: &Catalog, name: &AccountName) -> Result<User> {
     let found = catalog.users.get(&account_key(session, name)?);
     let missing = "You are not allowed to create a user with GRANT";
-    found
-        .map(|user| User::clone(user))
-        .ok_or_else(|| Error::new(ErrorCode::CantCreateUserWithGrant, missing))
+    found.map(|user| User::clone(user)).ok_or_else(|| Error::new(ErrorCode::CantCreateUserWithGrant, missing))
 }
 
 /// The routine that a statement is about; `None`: it is about tables. Errors: 1064, it names no single one.

@@ -98,10 +98,8 @@ pub fn remove(user: &mut User, routine: &Routine, bits: Privileges) -> bool {
 
 /// Errors: 1403.
 pub fn no_such_grant((user, host): &(String, String), routine: &Routine) -> Error {
-    let message = format!(
-        "There is no such grant defined for user '{user}' on host '{host}' on routine '{}'",
-        routine.name
-    );
+    let message =
+        format!("There is no such grant defined for user '{user}' on host '{host}' on routine '{}'", routine.name);
     Error::new(ErrorCode::NonexistingProcGrant, message)
 }
 

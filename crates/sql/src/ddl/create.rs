@@ -111,7 +111,7 @@ pub fn draft_of(
 }
 
 /// What sql_generate_invisible_primary_key and sql_require_primary_key ask for. Errors: 4108, 4109, 3750.
-fn declare_primary_key(session: &Session, draft: &mut TableDraft) -> Result<()> {
+pub fn declare_primary_key(session: &Session, draft: &mut TableDraft) -> Result<()> {
     if session.variables.is_on("sql_generate_invisible_primary_key") {
         generated_key::add(draft)?;
     }

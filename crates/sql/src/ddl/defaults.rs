@@ -7,8 +7,8 @@ use shoal_types::{ColumnDefault, Error, Result, TableSchema};
 
 use crate::dml::DefaultValue;
 use crate::dml::rules::RowRules;
-use crate::resolve::scope::ScopeTable;
 use crate::resolve::Resolver;
+use crate::resolve::scope::ScopeTable;
 use crate::session::Session;
 
 /// Checks the expressions of a new definition. Errors: what is wrong with them.

@@ -34,11 +34,8 @@ pub async fn create(session: &mut Session, definition: &EventDefinition) -> Resu
     account::require(session, &database, None, Privileges::EVENT)?;
     let definer = definition.definer.as_ref();
     let mut event = program::draft(session, KIND, (&database, &name), definer, &definition.body_text)?;
-    event.schedule = Some(Schedule {
-        status: "ENABLED".to_owned(),
-        zone: zone_text(session),
-        ..Schedule::default()
-    });
+    event.schedule =
+        Some(Schedule { status: "ENABLED".to_owned(), zone: zone_text(session), ..Schedule::default() });
     apply(session, &mut event, definition).await?;
     compile::compile(&Arc::new(event.clone()), &[])?;
     if is_over(session, &event)? {
@@ -226,7 +223,11 @@ async fn moment(session: &mut Session, expression: &ast::Expr, word: &str) -> Re
     match value.to_datetime(&context).value {
         Some(time) if !value.is_null() => Ok(zone.to_utc_micros(time)),
         _ => {
-            let shown = if value.is_null() { "NULL".into() } else { String::from_utf8_lossy(&value.to_text()).into_owned() };
+            let shown = if value.is_null() {
+                "NULL".into()
+            } else {
+                String::from_utf8_lossy(&value.to_text()).into_owned()
+            };
             Err(Error::new(ErrorCode::WrongValue, format!("Incorrect {word} value: '{shown}'")))
         }
     }

@@ -31,9 +31,9 @@ mod select;
 pub mod show_create;
 mod supported;
 mod temporary;
-mod trigger;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trigger;
 pub mod view;
 
 pub use supported::check_supported;
@@ -61,7 +61,9 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::CreateView(view) => view::put(session, view, view::Put::Create).await,
         Statement::AlterView(view) => view::put(session, view, view::Put::Alter).await,
         Statement::DropView(drop) => view::drop(session, drop).await,
-        Statement::CreateProcedure(create) => program::create_routine(session, ProgramKind::Procedure, create).await,
+        Statement::CreateProcedure(create) => {
+            program::create_routine(session, ProgramKind::Procedure, create).await
+        }
         Statement::CreateFunction(create) => program::create_routine(session, ProgramKind::Function, create).await,
         Statement::AlterRoutine(alter) => program::alter_routine(session, alter).await,
         Statement::DropProcedure(drop) => program::drop_routine(session, ProgramKind::Procedure, drop).await,

@@ -11,7 +11,7 @@ use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning};
 
 use super::build::{assign_new_ids, build};
 use super::draft::{TableDraft, check_object_name};
-use super::{checks, create, defaults, select};
+use super::{checks, create, defaults, functional, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases;
@@ -96,7 +96,9 @@ pub async fn create(session: &mut Session, statement: &CreateTable) -> Result<Af
 }
 
 /// The schema with its ids. Names of constraints need only be different within the table.
-fn finish(session: &mut Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+fn finish(session: &mut Session, mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+    create::declare_primary_key(session, &mut draft)?;
+    functional::complete(session, &mut draft, None)?;
     let written = draft.checks.clone();
     let mut schema = build(draft, notes)?.schema;
     checks::check_names(&Catalog::default(), &schema.database, None, &schema.checks)?;

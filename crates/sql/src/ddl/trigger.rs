@@ -28,6 +28,9 @@ pub async fn create(session: &mut Session, create: &CreateTrigger) -> Result<Aff
     check_object_name(&name, false)?;
     super::database::check_changeable(session, &database)?;
     account::require(session, &database, Some(&table), Privileges::TRIGGER)?;
+    if session.temporary_table(&database, &table).is_some() {
+        return Err(not_for_triggers(&table));
+    }
     let draft = program::draft(
         session,
         ProgramKind::Trigger,
@@ -48,24 +51,23 @@ pub async fn create(session: &mut Session, create: &CreateTrigger) -> Result<Aff
         let present = catalog_table(session, &database, &table);
         let locks = lock::exclusive(session, &present).await?;
         let created = publish::change(&node, |catalog| {
-        databases::check_exists(catalog, &database)?;
-        let Some(changed) = catalog.table(&database, &table) else {
-            if catalog.view(&database, &table).is_some() {
-                let message = format!("Trigger's '{table}' is a view, temporary table or system table");
-                return Err(Error::new(ErrorCode::TrgOnViewOrTempTable, message));
+            databases::check_exists(catalog, &database)?;
+            let Some(changed) = catalog.table(&database, &table) else {
+                if catalog.view(&database, &table).is_some() {
+                    return Err(not_for_triggers(&table));
+                }
+                return Err(no_such_table(&database, &table));
+            };
+            if !locks.cover(changed) {
+                return Ok((Vec::new(), None));
             }
-            return Err(no_such_table(&database, &table));
-        };
-        if !locks.cover(changed) {
-            return Ok((Vec::new(), None));
-        }
-        if catalog.program(&database, ProgramKind::Trigger, &name).is_some() {
-            return if create.if_not_exists { Ok((Vec::new(), Some(true))) } else { Err(already_exists()) };
-        }
-        compile::compile(&Arc::new(draft.clone()), &columns(changed).1)?;
-        let mut changes = placed(catalog, &draft, create.order.as_ref())?;
-        changes.push(newer(changed));
-        Ok((changes, Some(false)))
+            if catalog.program(&database, ProgramKind::Trigger, &name).is_some() {
+                return if create.if_not_exists { Ok((Vec::new(), Some(true))) } else { Err(already_exists()) };
+            }
+            compile::compile(&Arc::new(draft.clone()), &columns(changed).1)?;
+            let mut changes = placed(catalog, &draft, create.order.as_ref())?;
+            changes.push(newer(changed));
+            Ok((changes, Some(false)))
         });
         if let Some(exists) = created.await? {
             break exists;
@@ -75,6 +77,11 @@ pub async fn create(session: &mut Session, create: &CreateTrigger) -> Result<Aff
         session.warn(WarningLevel::Note, ErrorCode::TrgAlreadyExists, already_exists().message());
     }
     Ok(Affected::default())
+}
+
+fn not_for_triggers(table: &str) -> Error {
+    let message = format!("Trigger's '{table}' is a view, temporary table or system table");
+    Error::new(ErrorCode::TrgOnViewOrTempTable, message)
 }
 
 fn catalog_table(session: &Session, database: &str, table: &str) -> Vec<Arc<Table>> {

@@ -9,8 +9,8 @@ use shoal_parser::ast::{self, DeleteTarget};
 use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
-use super::rules::{Check, RowRules, refuse_value};
 use super::row::on_update_columns;
+use super::rules::{Check, RowRules, refuse_value};
 use super::update::is_changed_as_found;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};

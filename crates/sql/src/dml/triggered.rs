@@ -117,7 +117,9 @@ pub async fn delete(
         triggers.before(Event::Delete, Some(&old), None, ctx).await?;
         if let Some(keys) = plan.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
             let rows = std::slice::from_ref(&stored);
-            if gone.has(table, &stored) || !prepare_delete(keys, table, rows, (plan.ignore, &mut gone), ctx).await? {
+            if gone.has(table, &stored)
+                || !prepare_delete(keys, table, rows, (plan.ignore, &mut gone), ctx).await?
+            {
                 continue;
             }
         }

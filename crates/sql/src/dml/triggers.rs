@@ -41,7 +41,8 @@ impl TableTriggers {
     pub fn of(catalog: &Catalog, table: &Table) -> Option<Arc<TableTriggers>> {
         let schema = &table.schema;
         let programs = catalog.triggers(&schema.database, &schema.name);
-        if programs.is_empty() {
+        // Those of the table that a temporary one hides are not its own.
+        if programs.is_empty() || table.is_temporary {
             return None;
         }
         let (columns, row) = columns(table);

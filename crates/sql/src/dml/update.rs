@@ -1,6 +1,5 @@
 //! UPDATE.
 
-
 use shoal_expr::{EvalContext, RowSource};
 use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_txn::{Inserted, Modification, Visit};

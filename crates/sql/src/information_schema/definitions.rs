@@ -2,7 +2,9 @@
 
 use shoal_types::{BaseType, Collation, SqlType, Value};
 
-use super::{Rows, activity, error_log, keys, objects, profiles, programs, query_logs, roles, server_tables, statements};
+use super::{
+    Rows, activity, error_log, keys, objects, profiles, programs, query_logs, roles, server_tables, statements,
+};
 use super::{data_locks, innodb_tables, innodb_trx, lock_waits, metadata_locks};
 use crate::frontend::{ColumnFlags, ResultColumn};
 use crate::server::Server;

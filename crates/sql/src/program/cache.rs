@@ -90,7 +90,8 @@ impl ProgramCache {
 
     /// Some function or trigger runs.
     pub fn is_inside_statement(&self) -> bool {
-        let is_inside = |program: &Arc<Program>| matches!(program.kind, ProgramKind::Function | ProgramKind::Trigger);
+        let is_inside =
+            |program: &Arc<Program>| matches!(program.kind, ProgramKind::Function | ProgramKind::Trigger);
         self.running.borrow().iter().any(is_inside)
     }
 }

@@ -59,22 +59,43 @@ pub struct CursorCode {
 
 pub enum Step {
     /// SET of a variable.
-    Assign { target: Target, value: Computed },
+    Assign {
+        target: Target,
+        value: Computed,
+    },
     /// DO.
     Compute(Computed),
     /// Keeps the operand of a CASE.
-    Keep { slot: usize, value: Computed },
-    JumpUnless { condition: Computed, to: usize },
+    Keep {
+        slot: usize,
+        value: Computed,
+    },
+    JumpUnless {
+        condition: Computed,
+        to: usize,
+    },
     Jump(usize),
     /// SELECT ... INTO variables.
-    Select { query: Planned, into: Vec<Target> },
+    Select {
+        query: Planned,
+        into: Vec<Target>,
+    },
     /// A statement that reads or changes rows. What it reads goes to the client.
     Run(Planned),
-    Call { procedure: ast::ObjectName, arguments: Vec<Argument> },
+    Call {
+        procedure: ast::ObjectName,
+        arguments: Vec<Argument>,
+    },
     /// What else there is: definitions, transactions, SHOW ...
-    Other { statement: ast::Statement, scope: Scope },
+    Other {
+        statement: ast::Statement,
+        scope: Scope,
+    },
     Open(usize),
-    Fetch { cursor: usize, into: Vec<Target> },
+    Fetch {
+        cursor: usize,
+        into: Vec<Target>,
+    },
     Close(usize),
     Enter(usize),
     /// Out of so many blocks.

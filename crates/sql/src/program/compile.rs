@@ -305,9 +305,9 @@ impl<'a> Compiler<'a> {
 
     fn cursor(&self, name: &Ident) -> Result<usize> {
         let found = self.cursors_named.iter().rev().find(|(known, _)| name.is(known));
-        found.map(|(_, cursor)| *cursor).ok_or_else(|| {
-            Error::new(ErrorCode::SpCursorMismatch, format!("Undefined CURSOR: {}", name.value))
-        })
+        found
+            .map(|(_, cursor)| *cursor)
+            .ok_or_else(|| Error::new(ErrorCode::SpCursorMismatch, format!("Undefined CURSOR: {}", name.value)))
     }
 
     fn label(&self, name: &Ident, word: &str, fits: impl Fn(&Label) -> bool) -> Result<usize> {
@@ -513,7 +513,9 @@ impl<'a> Compiler<'a> {
         }
         // A default does not see the variables that it is for.
         for slot in slots {
-            let default = default.cloned().unwrap_or(ast::Expr::Literal(ast::Literal { value: ast::LiteralValue::Null, ordinal: None }));
+            let default = default
+                .cloned()
+                .unwrap_or(ast::Expr::Literal(ast::Literal { value: ast::LiteralValue::Null, ordinal: None }));
             let value = self.computed(&default);
             self.step(Step::Assign { target: super::place::Target::Slot(slot), value });
         }

@@ -32,11 +32,9 @@ impl Condition {
             Some(signalled) => {
                 Condition { errno: signalled.errno, sqlstate: signalled.sqlstate, level: warning.level }
             }
-            None => Condition {
-                errno: warning.code.errno(),
-                sqlstate: *warning.code.sqlstate(),
-                level: warning.level,
-            },
+            None => {
+                Condition { errno: warning.code.errno(), sqlstate: *warning.code.sqlstate(), level: warning.level }
+            }
         }
     }
 

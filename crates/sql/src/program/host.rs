@@ -7,9 +7,7 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Program};
 use shoal_expr::EvalContext;
 use shoal_parser::ast::Statement;
-use shoal_types::{
-    Charset, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel,
-};
+use shoal_types::{Charset, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel};
 
 use super::scope::{Scope, Slots};
 use crate::account::access::Access;

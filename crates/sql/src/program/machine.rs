@@ -233,12 +233,7 @@ fn clear_conditions<H: Host>(host: &mut H) {
     }
 }
 
-async fn open<H: Host>(
-    cursor: usize,
-    compiled: &Rc<Compiled>,
-    frame: &mut Frame,
-    host: &mut H,
-) -> Result<()> {
+async fn open<H: Host>(cursor: usize, compiled: &Rc<Compiled>, frame: &mut Frame, host: &mut H) -> Result<()> {
     if frame.cursors[cursor].is_some() {
         return Err(Error::new(ErrorCode::SpCursorAlreadyOpen, "Cursor is already open"));
     }
@@ -360,9 +355,7 @@ fn warned<H: Host>(at: usize, compiled: &Compiled, frame: &mut Frame, host: &mut
     });
     host.state().warnings = warnings;
     match found {
-        Some((depth, handler)) => {
-            Next::To(begin_handler(depth, handler, compiled.resume[at], None, frame, host))
-        }
+        Some((depth, handler)) => Next::To(begin_handler(depth, handler, compiled.resume[at], None, frame, host)),
         None => Next::Step,
     }
 }

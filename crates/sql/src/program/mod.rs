@@ -19,7 +19,6 @@ mod frame;
 pub mod host;
 mod machine;
 mod place;
-pub mod session_host;
 pub mod schedule;
 pub mod scope;
 pub mod sink;

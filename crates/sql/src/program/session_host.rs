@@ -6,9 +6,7 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Program};
 use shoal_expr::{EvalContext, Warnings};
 use shoal_parser::ast::{self, Statement};
-use shoal_types::{
-    DateRules, Error, ErrorCode, Result, StoreOptions, TemporalContext, Value, WarningLevel,
-};
+use shoal_types::{DateRules, Error, ErrorCode, Result, StoreOptions, TemporalContext, Value, WarningLevel};
 
 use super::cache::ProgramCache;
 use super::call;
@@ -159,10 +157,7 @@ impl Host for SessionHost<'_, '_> {
 
     #[inline]
     fn version(&self) -> PlanVersion {
-        PlanVersion {
-            catalog: self.session.catalog_version(),
-            settings: self.session.settings_key(),
-        }
+        PlanVersion { catalog: self.session.catalog_version(), settings: self.session.settings_key() }
     }
 
     #[inline]

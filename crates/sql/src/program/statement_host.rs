@@ -63,7 +63,8 @@ pub struct InUse<'a> {
 
 impl InUse<'_> {
     fn has(&self, table: &Table) -> bool {
-        self.tables.iter().any(|used| used.id() == table.id()) || self.around.is_some_and(|around| around.has(table))
+        self.tables.iter().any(|used| used.id() == table.id())
+            || self.around.is_some_and(|around| around.has(table))
     }
 }
 
@@ -267,7 +268,9 @@ impl Host for StatementHost<'_, '_> {
         let settings = self.settings;
         let programs = self.programs;
         let session = self.ctx.eval.session.as_mut().and_then(|session| session.itself());
-        let state = session.and_then(|session| session.downcast_ref::<SessionState>()).expect("statements run in sessions");
+        let state = session
+            .and_then(|session| session.downcast_ref::<SessionState>())
+            .expect("statements run in sessions");
         let planner = StatementPlanner {
             server: programs.server,
             variables: programs.variables,

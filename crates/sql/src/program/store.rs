@@ -1,8 +1,6 @@
 //! Values as variables hold them: converted as columns of the same type would.
 
-use shoal_types::{
-    BaseType, Collation, Result, SqlType, StoreOptions, StoreTarget, Value, Warning, store_value,
-};
+use shoal_types::{BaseType, Collation, Result, SqlType, StoreOptions, StoreTarget, Value, Warning, store_value};
 
 /// Errors: what the type refuses, by the name of the variable.
 #[inline]

@@ -76,12 +76,7 @@ pub fn trigger(program: &Program) -> String {
     let place = program.trigger.as_ref();
     let TriggerPlace { table, is_before, event, .. } = place.unwrap_or(&NOWHERE);
     let time = if *is_before { "BEFORE" } else { "AFTER" };
-    format!(
-        "TRIGGER {} {time} {event} ON {} FOR EACH ROW {}",
-        quote(&program.name),
-        quote(table),
-        program.body
-    )
+    format!("TRIGGER {} {time} {event} ON {} FOR EACH ROW {}", quote(&program.name), quote(table), program.body)
 }
 
 static NOWHERE: TriggerPlace =

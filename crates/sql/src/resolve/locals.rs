@@ -67,8 +67,7 @@ impl Locals<'_> {
         };
         Ok(slot.map(|slot| {
             let sql_type = self.types[slot].clone();
-            let coercibility =
-                if sql_type.is_string() { Coercibility::Implicit } else { Coercibility::Numeric };
+            let coercibility = if sql_type.is_string() { Coercibility::Implicit } else { Coercibility::Numeric };
             Expr::parameter(slot, sql_type, true, coercibility)
         }))
     }

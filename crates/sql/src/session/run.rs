@@ -387,7 +387,8 @@ impl Session {
         parameters: &[Value],
     ) -> Result<Affected> {
         let mut file = FileWriter::create(self, into, &query.columns).await?;
-        let ran = self.with_context(&[], parameters, false, async |ctx| ctx.run_query(query, &mut file).await).await;
+        let ran =
+            self.with_context(&[], parameters, false, async |ctx| ctx.run_query(query, &mut file).await).await;
         ran?;
         let rows = file.finish().await?;
         if rows == 0 && matches!(into, SelectInto::DumpFile(_)) {

@@ -4,10 +4,10 @@ use shoal_parser::ast::{self, Statement};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::Session;
+use super::prepared::OutParameter;
 use crate::account;
 use crate::counters::Counter;
 use crate::dml::Affected;
-use super::prepared::OutParameter;
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::program;
 use crate::read_only;

@@ -17,7 +17,11 @@ pub struct NodeStatistics<'a> {
 }
 
 impl<'a> NodeStatistics<'a> {
-    pub(crate) fn of(transaction: &'a Transaction, usage: &'a ThreadTableUsage, node: &'a Node) -> NodeStatistics<'a> {
+    pub(crate) fn of(
+        transaction: &'a Transaction,
+        usage: &'a ThreadTableUsage,
+        node: &'a Node,
+    ) -> NodeStatistics<'a> {
         NodeStatistics { transaction, usage, node }
     }
 }

@@ -86,8 +86,7 @@ fn program(session: &Session, kind: ProgramKind, name: &ObjectName) -> Result<Li
             account::require(session, &database, None, Privileges::EVENT)?;
             let columns = format!("Event v64!, sql_mode v520!, time_zone v64!, Create Event l!, {ends}");
             let zone = program.schedule.as_ref().map_or("", |schedule| schedule.zone.as_str());
-            let row =
-                row![&program.name, &program.sql_mode, zone, text, charset, collation, database_collation];
+            let row = row![&program.name, &program.sql_mode, zone, text, charset, collation, database_collation];
             Listing::new(&columns, vec![row])
         }
     })

@@ -227,8 +227,7 @@ pub fn events(session: &Session, schema: Option<&Ident>) -> Result<Listing> {
         Interval field v18, Starts d, Ends d, Status v21!, Originator u!, character_set_client v64!, \
         collation_connection v64!, Database Collation v64!";
     let rows = programs(session, information_schema::programs::events);
-    let rows =
-        picked(rows, (1, Some(&database)), &[1, 2, 3, 4, 7, 8, 9, 10, 12, 13, 14, 20, 21, 22, 23]);
+    let rows = picked(rows, (1, Some(&database)), &[1, 2, 3, 4, 7, 8, 9, 10, 12, 13, 14, 20, 21, 22, 23]);
     Ok(Listing { like_column: 1, ..Listing::new(columns, rows) })
 }
 

@@ -290,7 +290,10 @@ fn a_program_runs_with_its_definers_rights_or_the_callers() {
     assert_eq!(reader.text("SELECT test.own_count()").unwrap_err().errno(), 1142);
     assert_eq!(reader.text("SELECT test.who()").unwrap(), ["root@localhost reader@127.0.0.1"]);
     let grants = reader.text("SHOW GRANTS").unwrap();
-    assert!(grants.contains(&"GRANT EXECUTE ON PROCEDURE `test`.`shows` TO `reader`@`%`".to_owned()), "{grants:?}");
+    assert!(
+        grants.contains(&"GRANT EXECUTE ON PROCEDURE `test`.`shows` TO `reader`@`%`".to_owned()),
+        "{grants:?}"
+    );
     assert_eq!(reader.execute("DROP PROCEDURE test.shows").unwrap_err().errno(), 1370);
     assert_eq!(reader.execute("CREATE PROCEDURE test.mine() SELECT 1").unwrap_err().errno(), 1044);
     server.sql("REVOKE EXECUTE ON PROCEDURE test.shows FROM reader");
@@ -354,14 +357,18 @@ fn events_run_when_they_are_due_and_end_when_they_are_over() {
     wait_until("three ticks", || count(&mut client, "ticking") >= 3);
     wait_until("those that run once", || count(&mut client, "once") + count(&mut client, "kept") == 2);
     assert_eq!(count(&mut client, "off"), 0);
-    let events = "SELECT EVENT_NAME, STATUS, LAST_EXECUTED IS NULL FROM information_schema.EVENTS ORDER BY EVENT_NAME";
+    let events =
+        "SELECT EVENT_NAME, STATUS, LAST_EXECUTED IS NULL FROM information_schema.EVENTS ORDER BY EVENT_NAME";
     let shown = client.text(events).unwrap();
     assert_eq!(shown, ["fails,ENABLED,0", "kept,DISABLED,0", "off,DISABLED,1", "ticking,ENABLED,0"]);
     // Never twice for one second.
     let doubles = "SELECT COUNT(*) FROM ticks AS a JOIN ticks AS b ON a.id < b.id \
                    WHERE a.who = 'ticking' AND b.who = 'ticking' AND TIMESTAMPDIFF(MICROSECOND, a.at, b.at) < 300000";
     assert_eq!(client.text(doubles).unwrap(), ["0"]);
-    run(&mut client, &["ALTER EVENT ticking DISABLE", "ALTER EVENT off ENABLE", "ALTER EVENT off RENAME TO now_on"]);
+    run(
+        &mut client,
+        &["ALTER EVENT ticking DISABLE", "ALTER EVENT off ENABLE", "ALTER EVENT off RENAME TO now_on"],
+    );
     let ticks = count(&mut client, "ticking");
     wait_until("the other to tick", || count(&mut client, "off") >= 2);
     assert!(count(&mut client, "ticking") <= ticks + 1);
@@ -371,6 +378,9 @@ fn events_run_when_they_are_due_and_end_when_they_are_over() {
     assert_eq!(client.execute("DROP EVENT nosuch").unwrap_err().errno(), 1539);
     let past = "CREATE EVENT past ON SCHEDULE AT '2001-01-01 00:00:00' DO DO 1";
     run(&mut client, &[past]);
-    assert_eq!(client.text("SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_NAME = 'past'").unwrap(), ["0"]);
+    assert_eq!(
+        client.text("SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_NAME = 'past'").unwrap(),
+        ["0"]
+    );
     run(&mut client, &["DROP EVENT ticking", "DROP EVENT now_on", "DROP EVENT kept", "DROP EVENT fails"]);
 }

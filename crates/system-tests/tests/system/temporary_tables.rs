@@ -1,6 +1,6 @@
 //! Temporary tables: what nobody else sees, and what is left of them.
 
-use shoal_system_tests::{Client, Login, TestServer, Value, skip, target_is_mariadb, wait_until};
+use shoal_system_tests::{Client, Login, Reply, TestServer, Value, skip, target_is_mariadb, wait_until};
 
 const MEBIBYTE: i64 = 1 << 20;
 
@@ -310,4 +310,68 @@ fn a_definition_that_is_killed_half_way_leaves_nothing() {
     session.execute("DROP TABLE half").unwrap();
     let tables = || target_is_mariadb() || temporary_tables(&mut session) == 1;
     wait_until("nothing is left but what was there", tables);
+}
+
+#[test]
+fn what_belongs_to_the_table_that_is_hidden_is_not_the_temporary_ones() {
+    let server = TestServer::start();
+    server.sql(
+        "CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE log (n INT); \
+         CREATE TABLE child (p INT, FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE); \
+         CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id); \
+         INSERT INTO t VALUES (1); INSERT INTO child VALUES (1)",
+    );
+    let mut client = server.client();
+    client.execute("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, v INT, KEY ((v + id)))").unwrap();
+    client.execute("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)").unwrap();
+    client.execute("DELETE FROM t WHERE v + id = 2").unwrap();
+    assert_eq!(client.text("SELECT id FROM t WHERE v + id > 2 ORDER BY id").unwrap(), ["2", "3"]);
+    assert_eq!(client.text("SELECT n FROM log").unwrap(), ["1"]);
+    assert_eq!(client.text("SELECT p FROM child").unwrap(), ["1"]);
+    // The parent is looked for where all see it.
+    client.execute("INSERT INTO child VALUES (1)").unwrap();
+    assert_eq!(client.execute("INSERT INTO child VALUES (2)").unwrap_err().errno(), 1452);
+    let trigger = "CREATE TRIGGER own AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id)";
+    assert_eq!(client.execute(trigger).unwrap_err().errno(), 1361);
+    client.execute("DROP TABLE t").unwrap();
+    client.execute("INSERT INTO t VALUES (2)").unwrap();
+    assert_eq!(client.text("SELECT n FROM log ORDER BY n").unwrap(), ["1", "2"]);
+    client.execute("SET sql_generate_invisible_primary_key=ON").unwrap();
+    client.execute("CREATE TEMPORARY TABLE keyless (a INT)").unwrap();
+    client.execute("INSERT INTO keyless VALUES (5)").unwrap();
+    assert_eq!(client.text("SELECT my_row_id, a FROM keyless").unwrap(), ["1,5"]);
+    client.execute("SET sql_generate_invisible_primary_key=OFF, sql_require_primary_key=ON").unwrap();
+    assert_eq!(client.execute("CREATE TEMPORARY TABLE none (a INT)").unwrap_err().errno(), 3750);
+}
+
+#[test]
+fn stored_programs_use_the_callers_temporary_tables() {
+    let server = TestServer::start();
+    server.sql(
+        "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2); \
+         CREATE PROCEDURE counted() SELECT COUNT(*) FROM t; \
+         CREATE FUNCTION sum_of() RETURNS INT READS SQL DATA RETURN (SELECT SUM(id) FROM t)",
+    );
+    let mut client = server.client();
+    client
+        .execute(
+            "CREATE PROCEDURE fill(n INT) BEGIN CREATE TEMPORARY TABLE made (id INT PRIMARY KEY); \
+             WHILE n > 0 DO INSERT INTO made VALUES (n); SET n = n - 1; END WHILE; END",
+        )
+        .unwrap();
+    let counted = |client: &mut Client| match client.run("CALL counted()").unwrap().remove(0) {
+        Reply::Rows(rows) => rows.text(),
+        other => panic!("{other:?}"),
+    };
+    client.run("CALL fill(5)").unwrap();
+    assert_eq!(client.text("SELECT COUNT(*) FROM made").unwrap(), ["5"]);
+    assert_eq!(client.execute("CALL fill(5)").unwrap_err().errno(), 1050);
+    assert_eq!(counted(&mut client), ["2"]);
+    assert_eq!(client.text("SELECT sum_of()").unwrap(), ["3"]);
+    client.execute("CREATE TEMPORARY TABLE t SELECT id * 10 AS id FROM made").unwrap();
+    assert_eq!(counted(&mut client), ["5"]);
+    assert_eq!(client.text("SELECT sum_of()").unwrap(), ["150"]);
+    client.execute("DROP TABLE t").unwrap();
+    assert_eq!(counted(&mut client), ["2"]);
+    assert_eq!(client.text("SELECT sum_of()").unwrap(), ["3"]);
 }

@@ -62,9 +62,10 @@ impl Compiler<'_> {
     }
 
     pub(super) fn local(&self, name: &ast::Ident) -> Result<Target> {
-        self.locals().slot(&name.value).map(Target::Slot).ok_or_else(|| {
-            Error::new(ErrorCode::SpUndeclaredVar, format!("Undeclared variable: {}", name.value))
-        })
+        self.locals()
+            .slot(&name.value)
+            .map(Target::Slot)
+            .ok_or_else(|| Error::new(ErrorCode::SpUndeclaredVar, format!("Undeclared variable: {}", name.value)))
     }
 
     fn target(&self, target: &IntoTarget) -> Result<Target> {
@@ -215,9 +216,10 @@ impl Compiler<'_> {
         };
         match statement {
             Statement::Query(query) if query.into.is_none() => result_set(),
-            Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) | Statement::TableMaintenance(_) => {
-                result_set()
-            }
+            Statement::Show(_)
+            | Statement::Describe(_)
+            | Statement::Explain(_)
+            | Statement::TableMaintenance(_) => result_set(),
             Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_) => {
                 let message = "Dynamic SQL is not allowed in stored function or trigger";
                 Err(Error::new(ErrorCode::StmtNotAllowedInSfOrTrg, message))
