@@ -345,12 +345,14 @@ impl<'a> RowRef<'a> {
     }
 
     /// The column holds NULL.
+    #[inline]
     pub fn is_null(&self, column: usize) -> bool {
         self.bytes[1 + column / 8] & (1 << (column % 8)) != 0
     }
 
     /// The stored bytes of a column: little-endian for integers and temporal values, the text of strings.
     /// Meaningless (zeros or empty) when the column is NULL.
+    #[inline]
     pub fn raw(&self, column: usize) -> &'a [u8] {
         match self.layout.slots[column] {
             Slot::Fixed(offset, width) => &self.bytes[offset as usize..offset as usize + width as usize],
@@ -378,6 +380,7 @@ impl<'a> RowRef<'a> {
     }
 
     /// The fixed-size column as an unsigned little-endian word.
+    #[inline]
     pub fn word(&self, column: usize) -> u64 {
         little_endian_word(self.raw(column))
     }
