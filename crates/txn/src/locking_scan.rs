@@ -54,7 +54,7 @@ impl LockingScan {
             if self.taken >= wanted {
                 self.taken = 0;
             }
-            refill(&mut self.ahead, None, request, transaction, &mut |_| true).await?;
+            refill(&mut self.ahead, None, request, transaction, &mut None).await?;
             let chosen = self.choose(request, wanted - self.taken, probe);
             self.lock(&chosen, request, transaction).await?;
             self.compare(&chosen);
@@ -120,7 +120,7 @@ impl LockingScan {
             }
         }
         let all = (0..self.locking.len()).collect();
-        fill(&mut self.locking, all, request, transaction, &mut |_| true).await
+        fill(&mut self.locking, all, request, transaction, &mut None).await
     }
 
     /// Where other rows were met than had been seen, one has to look again.

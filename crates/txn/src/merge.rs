@@ -13,7 +13,7 @@ use shoal_types::row::RowRef;
 use crate::api::*;
 use crate::interpret::FilteredScan;
 use crate::leader_wait::{LeaderWait, map_version};
-use crate::merge_source::{Admits, Source, refill};
+use crate::merge_source::{Admits, Source, is_admitted, refill};
 use crate::partition_scan::PartitionScan;
 use crate::transaction::Transaction;
 use crate::visitor::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
@@ -154,7 +154,7 @@ impl MergedScan {
         let mut leaders = self.leaders(request);
         let mut next_head = leaders.and_then(|(first, _)| self.sources[first].head());
         let held = walk.hold(request, transaction, &view, ROWS_PER_HOLD, &mut |row| {
-            if !admits(row) {
+            if !is_admitted(admits, row) {
                 let source = &mut self.sources[number];
                 source.refuse(since);
                 return if source.is_paused() { VisitAnswer::Stop } else { VisitAnswer::Continue };

@@ -17,8 +17,13 @@ const REFUSED_MAX: usize = 1024;
 /// Rows for which there is room from the first on.
 const ROWS_AT_FIRST: usize = 64;
 
-/// Whether a row is wanted at all: others are not copied.
-pub(crate) type Admits<'a> = dyn FnMut(RowRef<'_>) -> bool + 'a;
+/// Whether a row is wanted at all: others are not copied. `None`: all are.
+pub(crate) type Admits<'a> = Option<&'a mut dyn FnMut(RowRef<'_>) -> bool>;
+
+#[inline]
+pub(crate) fn is_admitted(admits: &mut Admits<'_>, row: RowRef<'_>) -> bool {
+    admits.as_mut().is_none_or(|admits| admits(row))
+}
 
 /// A partition's rows.
 pub(crate) struct Source {
@@ -257,7 +262,7 @@ impl Source {
             let limit = self.batch_limit();
             let mut walk = self.take_walk();
             let held = walk.hold(request, transaction, &view, limit, &mut |row| {
-                match admits(row) {
+                match is_admitted(admits, row) {
                     true => self.keep(row, request),
                     false => self.refuse(since),
                 }
@@ -280,7 +285,7 @@ impl Source {
     fn take(&mut self, request: &FilteredScan, answer: &Answer, admits: &mut Admits<'_>) -> Result<()> {
         for row in self.walk.receive(request, answer)?.rows.iter() {
             let row = request.layout().checked_row(row)?;
-            match admits(row) {
+            match is_admitted(admits, row) {
                 true => self.keep(row, request),
                 false => self.refused += 1,
             }

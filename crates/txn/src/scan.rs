@@ -146,7 +146,7 @@ impl TableScan {
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
-        self.next_probing(transaction, &mut |_| true, visit).await
+        self.next_probing(transaction, None, visit).await
     }
 
     /// Rows are copied before they are shown, and those that the probe of [`TableScan::next_probing`] refuses are not: the visitor
@@ -160,7 +160,7 @@ impl TableScan {
     pub async fn next_probing(
         &mut self,
         transaction: &mut Transaction,
-        probe: &mut dyn FnMut(RowRef<'_>) -> bool,
+        mut probe: Option<&mut dyn FnMut(RowRef<'_>) -> bool>,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
         let transaction = transaction.of(&self.request.table);
@@ -174,10 +174,13 @@ impl TableScan {
             Way::Done => Ok(false),
             Way::InPlace(scan) => scan.next(&self.request, transaction, visit).await,
             Way::Merged(scan) if self.request.mode.lock.is_none() => {
-                scan.next(&self.request, transaction, probe, visit).await
+                scan.next(&self.request, transaction, &mut probe, visit).await
             }
-            Way::Merged(scan) => scan.next(&self.request, transaction, &mut |_| true, visit).await,
-            Way::Locking(scan) => scan.next(&self.request, transaction, probe, visit).await,
+            Way::Merged(scan) => scan.next(&self.request, transaction, &mut None, visit).await,
+            Way::Locking(scan) => {
+                let mut all = |_: RowRef<'_>| true;
+                scan.next(&self.request, transaction, probe.unwrap_or(&mut all), visit).await
+            }
         };
         if !matches!(more, Ok(true)) {
             self.way = Way::Done;

@@ -432,6 +432,7 @@ impl<'a> RowRef<'a> {
     }
 
     /// The fixed-size column as an unsigned little-endian word.
+    #[inline]
     pub fn word(&self, column: usize) -> u64 {
         little_endian_word(self.raw(column))
     }

@@ -172,7 +172,8 @@ impl TableReader {
                     }
                     visit(row, eval)
                 };
-                let more = scan.next_probing(transaction, &mut probe, &mut see).await?;
+                let more =
+                    scan.next_probing(transaction, probed.is_some().then_some(&mut probe), &mut see).await?;
                 if let Some(error) = failure.take() {
                     return Err(error);
                 }

@@ -303,7 +303,7 @@ async fn take_and_probe(
         taken.push(id);
         Ok(if taken.len() as u64 == count { Visit::TakeAndStop } else { Visit::Take })
     };
-    while scan.next_probing(transaction, &mut probe, &mut visit).await.unwrap() {}
+    while scan.next_probing(transaction, Some(&mut probe), &mut visit).await.unwrap() {}
     let mut locked = Vec::new();
     for id in 0..40 {
         let mut other = node.begun(Isolation::ReadCommitted);

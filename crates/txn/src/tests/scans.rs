@@ -206,7 +206,7 @@ fn rows_are_merged_by_key_and_primary_key_whatever_is_refused_and_wherever_the_v
                         Ok(if found.len() == stop_at { Visit::TakeAndStop } else { Visit::Take })
                     };
                     let mut probe = |row: shoal_types::row::RowRef<'_>| wanted(read(row));
-                    while scan.next_probing(&mut transaction, &mut probe, &mut visit).await.unwrap() {}
+                    while scan.next_probing(&mut transaction, Some(&mut probe), &mut visit).await.unwrap() {}
                     let end = expected.len().min(stop_at);
                     assert_eq!(
                         found,
