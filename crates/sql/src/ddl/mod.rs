@@ -25,6 +25,7 @@ pub mod options;
 pub mod publish;
 mod select;
 pub mod show_create;
+mod stage;
 mod supported;
 #[cfg(test)]
 pub(crate) mod tests;

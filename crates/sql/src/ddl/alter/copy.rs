@@ -14,7 +14,8 @@ use shoal_types::row::RowRef;
 use shoal_types::{BaseType, EnumValue, Error, ErrorCode, IndexMethod, Result, SetValue, Value, WarningLevel};
 
 use super::way::holds_as_it_is;
-use crate::definition_stages::{RunningStage, StageKind};
+use crate::ddl::stage::RunningStage;
+use crate::definition_stages::StageKind;
 use crate::dml::DefaultValue;
 use crate::dml::insert::InsertSettings;
 use crate::dml::row::{RowBuilder, implicit_default};

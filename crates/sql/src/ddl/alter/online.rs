@@ -14,7 +14,8 @@ use shoal_types::{ErrorCode, Index, IndexColumn, IndexId, Result, TableId, Table
 use super::way::holds_as_it_is;
 use crate::ddl::build::BuiltTable;
 use crate::ddl::publish;
-use crate::definition_stages::{RunningStage, StageKind};
+use crate::ddl::stage::RunningStage;
+use crate::definition_stages::StageKind;
 use crate::resolve::Statistics;
 use crate::session::Session;
 use crate::session::statistics::NodeStatistics;
