@@ -12,12 +12,18 @@
 //! with it), JSON is its binary form.
 
 mod past;
+#[cfg(test)]
+mod past_tests;
+mod slot;
 mod splice;
 
 pub use past::PAST_ROWS_MAX;
 pub use splice::Splice;
 
-use past::PastLayout;
+use std::borrow::Cow;
+
+use self::past::PastLayout;
+use self::slot::{FLAG_WIDE_ENDS, Slot, end_of};
 pub use crate::bytes::little_endian_word;
 use crate::decimal::{Decimal, binary_size};
 use crate::schema::{PastRows, TableSchema};
@@ -25,8 +31,6 @@ use crate::sql_type::{BaseType, SqlType};
 use crate::temporal::{Date, DateTime, Time, TimeZone};
 use crate::value::{EnumValue, SetValue, Value};
 use crate::{Error, ErrorCode, Json, Result};
-
-const FLAG_WIDE_ENDS: u8 = 1;
 
 /// Where each column of a table lies in its rows.
 #[derive(Clone, Debug)]
@@ -40,14 +44,6 @@ pub struct RowLayout {
     version: u8,
     /// Of earlier versions, the first of which is 0.
     past: Vec<PastLayout>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Slot {
-    /// Offset from the start of the row, width in bytes.
-    Fixed(u32, u8),
-    /// Ordinal among the variable-size columns.
-    Variable(u32),
 }
 
 /// Bytes that a fixed-size column takes in a row; `None` for a variable-size one.
@@ -371,37 +367,20 @@ pub struct RowRef<'a> {
     past: Option<&'a PastLayout>,
 }
 
-impl Slot {
-    /// The stored bytes of its column.
-    #[inline]
-    fn of(self, row: &[u8], ends_offset: usize, variable_count: usize) -> &[u8] {
-        match self {
-            Slot::Fixed(offset, width) => &row[offset as usize..offset as usize + width as usize],
-            Slot::Variable(ordinal) => {
-                let ordinal = ordinal as usize;
-                let wide = row[0] & FLAG_WIDE_ENDS != 0;
-                let end_width = if wide { 4 } else { 2 };
-                let variable = ends_offset + variable_count * end_width;
-                let start = if ordinal == 0 { 0 } else { end_of(row, ends_offset, ordinal - 1, wide) };
-                &row[variable + start..variable + end_of(row, ends_offset, ordinal, wide)]
-            }
+impl<'a> RowRef<'a> {
+    /// The row as it would be written now.
+    pub fn current_bytes(&self) -> Cow<'a, [u8]> {
+        if self.past.is_none() {
+            return Cow::Borrowed(self.bytes);
+        }
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 16);
+        // A row's own columns fit their places.
+        match self.layout.encode_replaced(*self, &[], &mut bytes) {
+            Ok(()) => Cow::Owned(bytes),
+            Err(_) => Cow::Borrowed(self.bytes),
         }
     }
-}
 
-/// The end of a variable-size column's bytes.
-#[inline]
-fn end_of(row: &[u8], ends_offset: usize, ordinal: usize, wide: bool) -> usize {
-    if wide {
-        let at = ends_offset + ordinal * 4;
-        u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]) as usize
-    } else {
-        let at = ends_offset + ordinal * 2;
-        usize::from(u16::from_le_bytes([row[at], row[at + 1]]))
-    }
-}
-
-impl<'a> RowRef<'a> {
     /// As the row is stored.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

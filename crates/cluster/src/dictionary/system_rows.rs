@@ -121,7 +121,14 @@ impl Dictionary {
             }
         }
         let token = waiter.arm(1);
-        let appending = self.append_commit(transaction, &[partition], &[], token)?;
+        let appending = match self.append_commit(transaction, &[partition], &[], token) {
+            Ok(appending) => appending,
+            Err(error) => {
+                // It has its locks still, which would keep all later changes of these rows out.
+                self.partition(partition).rollback(transaction);
+                return Err(error);
+            }
+        };
         if appending.signals == 0 {
             return Ok(());
         }

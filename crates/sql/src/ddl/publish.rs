@@ -31,18 +31,35 @@ pub async fn change<T>(node: &Arc<Node>, plan: impl FnOnce(&Catalog) -> Result<(
             changes.push(Change::DropTable(id));
         }
     }
-    for (table, ids) in take_abandoned_indexes(node) {
-        // A table that changes anyway keeps them until the next definition.
-        let changes_anyway = |change: &Change| matches!(change, Change::PutTable(schema) if schema.id == table);
-        match changes.iter().any(changes_anyway) {
-            true => abandon_indexes(node, table, ids),
-            false => changes.extend(without_building(&catalog, table, |index| ids.contains(&index.id))),
+    let given_up = take_abandoned_indexes(node);
+    for (table, ids) in &given_up {
+        let put = changes.iter_mut().find_map(|change| match change {
+            Change::PutTable(schema) if schema.id == *table => Some(schema),
+            _ => None,
+        });
+        let is_given_up = |index: &Index| ids.contains(&index.id);
+        match put {
+            Some(schema) => schema.indexes.retain(|index| !(index.building && is_given_up(index))),
+            None => changes.extend(without_building(&catalog, *table, is_given_up)),
         }
     }
-    if !changes.is_empty() {
-        node.change(changes).await?;
+    if !changes.is_empty()
+        && let Err(error) = node.change(changes).await
+    {
+        given_up.into_iter().for_each(|(table, ids)| abandon_indexes(node, table, ids));
+        return Err(error);
     }
     Ok(result)
+}
+
+/// Drops what earlier statements of this node have left half built, if there is any of that.
+pub async fn drop_abandoned_indexes(node: &Arc<Node>) {
+    let is_own = |(owner, ..): &(usize, TableId, Vec<IndexId>)| *owner == address(node);
+    let any = ABANDONED_INDEXES.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_own);
+    if any {
+        // What cannot be dropped now stays abandoned.
+        let _ = change(node, |_| Ok((Vec::new(), ()))).await;
+    }
 }
 
 /// The change that drops indexes that were being built, if they are there.

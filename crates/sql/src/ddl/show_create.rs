@@ -279,3 +279,54 @@ fn plain_or_quoted(name: &str) -> Cow<'_, str> {
         && !is_reserved(name.as_bytes());
     if plain { Cow::Borrowed(name) } else { Cow::Owned(quote_identifier(name)) }
 }
+
+/// A statement's text with quotes around those names alone that need them.
+pub fn with_plain_names(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '\'']) {
+        plain.push_str(&rest[..at]);
+        let (quoted, after) = rest[at..].split_at(quoted_length(&rest[at..]));
+        match quoted.strip_prefix('`').and_then(|name| name.strip_suffix('`')) {
+            Some(name) => plain.push_str(&plain_or_quoted(&name.replace("``", "`"))),
+            None => plain.push_str(quoted),
+        }
+        rest = after;
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// How long the name or string is that a text begins with.
+fn quoted_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while let Some(&byte) = bytes.get(at) {
+        let escapes = byte == b'\\' && bytes[0] == b'\'';
+        let doubles = byte == bytes[0] && bytes.get(at + 1) == Some(&byte);
+        match escapes || doubles {
+            true => at += 2,
+            false if byte == bytes[0] => return at + 1,
+            false => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_plain_names;
+
+    #[test]
+    fn names_lose_quotes_that_they_do_not_need_and_strings_keep_theirs() {
+        for (text, plain) in [
+            ("CREATE TABLE `t` (\n  `a b` int,\n  `key` int", "CREATE TABLE t (\n  `a b` int,\n  `key` int"),
+            ("`x` char(9) DEFAULT 'it''s `x`', `y`", "x char(9) DEFAULT 'it''s `x`', y"),
+            ("COMMENT='a\\'`b`' `c`", "COMMENT='a\\'`b`' c"),
+            ("`a``b` `12` `n1`", "`a``b` `12` n1"),
+            ("((lower(`name`))) `", "((lower(name))) `"),
+        ] {
+            assert_eq!(with_plain_names(text), plain);
+        }
+    }
+}

@@ -57,7 +57,7 @@ pub fn tables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             0_u64,
             "Single",
             0_i64,
-            0_i64
+            schema.past_rows.len() as i64
         ]]
     })
 }

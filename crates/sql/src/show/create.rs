@@ -12,7 +12,7 @@ use super::objects::{Found, find_named};
 use crate::account::access::with_roles;
 use crate::account::{self, Privileges, role};
 use crate::ddl::generated_key;
-use crate::ddl::show_create::{create_database_text, create_table_text, type_text};
+use crate::ddl::show_create::{create_database_text, create_table_text, type_text, with_plain_names};
 use crate::ddl::view::create_view_text;
 use crate::information_schema::{self, row};
 use crate::session::Session;
@@ -108,7 +108,7 @@ fn database(session: &Session, name: &str, if_not_exists: bool) -> Result<Listin
             (name, catalog.database(name).map_or(Collation::UTF8MB4_0900_AI_CI, |database| database.collation))
         }
     };
-    let text = create_database_text(name, collation, if_not_exists);
+    let text = as_quoted(session, create_database_text(name, collation, if_not_exists));
     Ok(Listing::new("Database v64!, Create Database v1024!", vec![row![name, text]]))
 }
 
@@ -126,7 +126,15 @@ fn table(session: &Session, name: &ObjectName) -> Result<Listing> {
         Found::View(view) => return Ok(view_listing(&view)),
         Found::Virtual(table) => (information_schema::table_name(table).to_owned(), virtual_table_text(table)),
     };
-    Ok(Listing::new("Table v64!, Create Table v1024!", vec![row![name, text]]))
+    Ok(Listing::new("Table v64!, Create Table v1024!", vec![row![name, as_quoted(session, text)]]))
+}
+
+/// `sql_quote_show_create=OFF`: names have quotes only where they need them.
+fn as_quoted(session: &Session, text: String) -> String {
+    match session.variables.texts.get("sql_quote_show_create").is_some_and(|value| value == "OFF") {
+        true => with_plain_names(&text),
+        false => text,
+    }
 }
 
 fn view_listing(view: &View) -> Listing {

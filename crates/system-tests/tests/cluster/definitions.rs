@@ -173,7 +173,10 @@ fn a_node_that_starts_leaves_alone_what_another_is_filling() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while stop.load(Ordering::Relaxed) == 0 {
-                for sql in ["ALTER TABLE t ADD COLUMN d INT DEFAULT 7", "ALTER TABLE t DROP COLUMN d"] {
+                for sql in [
+                    "ALTER TABLE t ADD COLUMN d INT DEFAULT 7, ALGORITHM=COPY",
+                    "ALTER TABLE t DROP COLUMN d, ALGORITHM=COPY",
+                ] {
                     match client.execute(sql) {
                         Err(Error::Server { errno: 1297 | 1412, .. }) => {}
                         // It had been made when its author was told otherwise, which errors say.
@@ -247,4 +250,107 @@ fn a_table_that_a_dead_node_waited_for_is_free() {
     run(&mut user, &["COMMIT"]);
     run(&mut other, &["SET innodb_lock_wait_timeout=20", &format!("INSERT INTO t VALUES ({id}, 1)")]);
     run(&mut user, &["ALTER TABLE t ADD COLUMN d INT"]);
+}
+
+/// Ends the threads of a test whatever becomes of it.
+struct Ending<'a>(&'a AtomicU64);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+}
+
+/// Columns come and go without a copy, indexes are built beside writers, and nodes die meanwhile: rows of all versions stay what they
+/// are, and every index has all of them.
+#[test]
+fn columns_and_indexes_come_and_go_while_nodes_die() {
+    let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
+    let mut client = cluster.client(COORDINATOR);
+    run(&mut client, &["CREATE TABLE t (id BIGINT PRIMARY KEY, k INT, v VARCHAR(40))"]);
+    let rows: Vec<String> = (0..5000).map(|id| format!("({id},{id},'row {id}')")).collect();
+    run(&mut client, &[&format!("INSERT INTO t VALUES {}", rows.join(","))]);
+    let stop = AtomicU64::new(0);
+    let passes = |error: &Error| {
+        !matches!(error, Error::Server { .. })
+            || [1297, 1412, 1205, 1213, 1053].contains(&error.errno())
+            || error.to_string().contains("may be committed or not")
+    };
+    let defined = AtomicU64::new(0);
+    let written: u64 = std::thread::scope(|scope| {
+        let ending = Ending(&stop);
+        let writers: Vec<_> = (0..3_u64)
+            .map(|writer| {
+                let (cluster, stop) = (&cluster, &stop);
+                scope.spawn(move || {
+                    let mut client = cluster.client(COORDINATOR);
+                    let mut written = 0;
+                    for number in 0.. {
+                        if stop.load(Ordering::Relaxed) != 0 {
+                            break;
+                        }
+                        let id = 10_000 + number * 3 + writer;
+                        let sql = match number % 3 {
+                            0 => format!("UPDATE t SET k = k + 1, v = CONCAT(v, '') WHERE id = {}", number % 5000),
+                            _ => format!("INSERT INTO t (id, k, v) VALUES ({id}, 1, 'new')"),
+                        };
+                        match client.execute(&sql) {
+                            Ok(_) => written += u64::from(number % 3 != 0),
+                            Err(error) if error.errno() == 0 => client = cluster.client(COORDINATOR),
+                            // It may be there all the same: it is not counted, nor left there.
+                            Err(error) => {
+                                assert!(passes(&error), "{sql}: {error}");
+                                let delete = format!("DELETE FROM t WHERE id = {id}");
+                                wait_until("the row to be gone", || client.execute(&delete).is_ok());
+                            }
+                        }
+                    }
+                    written
+                })
+            })
+            .collect();
+        let definer = scope.spawn(|| {
+            let mut client = cluster.client(COORDINATOR);
+            while stop.load(Ordering::Relaxed) == 0 {
+                for sql in [
+                    "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7 AFTER id",
+                    "CREATE INDEX by_k ON t (k, v)",
+                    "ALTER TABLE t ADD INDEX by_c (c), MODIFY v VARCHAR(50) FIRST",
+                    "ALTER TABLE t DROP COLUMN c, DROP INDEX by_k",
+                ] {
+                    match client.execute(sql) {
+                        // What was made when its author was told otherwise.
+                        Err(Error::Server { errno: 1060 | 1061 | 1091 | 1072, .. }) => {}
+                        Err(error) => assert!(passes(&error), "{sql}: {error}"),
+                        Ok(_) => drop(defined.fetch_add(1, Ordering::Relaxed)),
+                    }
+                }
+            }
+        });
+        for node in [1, 2, 1] {
+            let before = defined.load(Ordering::Relaxed);
+            wait_until("more definitions", || defined.load(Ordering::Relaxed) > before + 3);
+            cluster.kill_and_wait(node);
+        }
+        let before = defined.load(Ordering::Relaxed);
+        wait_until("more definitions", || defined.load(Ordering::Relaxed) > before + 3);
+        drop(ending);
+        definer.join().unwrap();
+        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+    });
+    for sql in ["ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7", "CREATE INDEX by_k ON t (k)"] {
+        match client.execute(sql) {
+            Err(Error::Server { errno: 1060 | 1061, .. }) => {}
+            other => drop(other.unwrap()),
+        }
+    }
+    let count = (5000 + written).to_string();
+    for node in cluster.sql_nodes() {
+        let mut client = cluster.client(node);
+        for condition in ["", " WHERE c = 7", " WHERE v > ''", " FORCE INDEX (by_k) WHERE k >= 0"] {
+            let sql = format!("SELECT COUNT(*) FROM t{condition}");
+            assert_eq!(client.text(&sql).unwrap().concat(), count, "{sql}");
+        }
+        assert!(client.text("CHECK TABLE t").unwrap().concat().contains("OK"));
+    }
 }

@@ -65,6 +65,8 @@ fn columns_come_and_go_at_once_and_outlive_crashes() {
     server.restart();
     check(&server);
     let mut client = server.client();
+    let versions = "SELECT TOTAL_ROW_VERSIONS FROM information_schema.INNODB_TABLES WHERE NAME='test/t'";
+    assert_eq!(server.sql(versions), "5\n");
     let mut versions = 5;
     loop {
         let error = match client.execute("ALTER TABLE t ADD COLUMN more INT DEFAULT 1, ALGORITHM=INSTANT") {
@@ -170,7 +172,7 @@ fn an_index_whose_statement_is_killed_is_not_there() {
     assert_eq!((shown, used.unwrap_err().errno(), progress), (vec!["1".to_owned()], 1176, vec!["1".to_owned()]));
     server.kill();
     server.restart();
-    assert_eq!(server.sql("SHOW CREATE TABLE big"), definition);
+    assert!(!server.sql("SHOW CREATE TABLE big").contains("by_"));
     let mut client = server.client();
     client.execute(&statement).unwrap();
     assert_eq!(client.text("SELECT id FROM big FORCE INDEX (by_v) WHERE v='during'").unwrap(), ["1"]);

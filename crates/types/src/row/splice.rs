@@ -8,7 +8,8 @@
 //! The row is afterwards what the layout would have encoded. Where that takes other than moving bytes - a NULL, ends of another
 //! width, or a row of an earlier version - there is no splice.
 
-use super::{FLAG_WIDE_ENDS, RowLayout, RowRef, Slot, end_of};
+use super::slot::{FLAG_WIDE_ENDS, Slot, end_of};
+use super::{RowLayout, RowRef};
 
 /// A change of some bytes of one column, for one version of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -77,6 +77,7 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
             super::drop::check_rename(session, &name, &to)?;
         }
     }
+    publish::drop_abandoned_indexes(&session.server.node).await;
     let mut building = online::Building::default();
     let outcome = alter_table(session, statement, &name, &mut building).await;
     building.end(&session.server.node, outcome.is_ok()).await;

@@ -6,6 +6,7 @@ use shoal_types::{
 };
 
 use crate::ddl::build::BuiltTable;
+use crate::ddl::draft::PRIMARY;
 
 /// From the cheapest to the dearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,8 +25,8 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
     pub way: Way,
-    /// In MySQL's words: why it is not INPLACE; `None`: it is.
-    pub why_copy: Option<&'static str>,
+    /// In MySQL's words: why it is not INPLACE; empty: it is, or MySQL does not say.
+    pub reason: &'static str,
     /// A table may have only so many versions of rows.
     pub too_many_versions: bool,
 }
@@ -33,8 +34,7 @@ pub struct Least {
 const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
 const ADDS_FOREIGN_KEY: &str = "Adding foreign keys needs foreign_key_checks=OFF";
 const NUMBERS_ROWS: &str = "Adding an auto-increment column requires a lock";
-/// MySQL gives no reason for these.
-const UNEXPLAINED: &str = "the rows are copied";
+const DROPS_KEY: &str = "Dropping a primary key is not allowed without also adding a new primary key";
 
 /// What a statement asks of the rows that are there, whatever becomes of columns and indexes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,16 +48,19 @@ pub struct Demands {
 /// The least that must be done.
 pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
     let new = &built.schema;
-    let copy = |why_copy| Least { way: Way::Copy, why_copy: Some(why_copy), too_many_versions: false };
-    let uncopied = |way| Least { way, why_copy: None, too_many_versions: false };
+    let copy = |reason| Least { way: Way::Copy, reason, too_many_versions: false };
+    let uncopied = |way| Least { way, reason: "", too_many_versions: false };
     if converts_values(old, built) {
         return copy(CHANGES_TYPE);
     }
     if demands.parents {
         return copy(ADDS_FOREIGN_KEY);
     }
+    if old.primary_key().name == PRIMARY && !old.has_hidden_key() && new.has_hidden_key() {
+        return copy(DROPS_KEY);
+    }
     if repartitions(old, built) || asks_more_of_rows(old, built) {
-        return copy(UNEXPLAINED);
+        return copy("");
     }
     if new.auto_increment_column().is_some() && !keeps_sequence(old, new, &built.column_origins) {
         return copy(NUMBERS_ROWS);
@@ -177,25 +180,23 @@ fn primary_key_changes(old: &TableSchema, built: &BuiltTable) -> bool {
 
 /// What ALGORITHM and LOCK leave of the choice. Errors: 1221, 1845, 1846, 4092.
 pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Result<Way> {
-    let refused = |what: &str, instead: &str| {
-        let message = format!("{what} is not supported for this operation. Try {instead}.");
-        Err(Error::new(ErrorCode::AlterOperationNotSupported, message))
+    let refused = |what: &str, reason: &str, instead: &str| {
+        let (code, why) = match reason {
+            "" => (ErrorCode::AlterOperationNotSupported, " for this operation".to_owned()),
+            reason => (ErrorCode::AlterOperationNotSupportedReason, format!(". Reason: {reason}")),
+        };
+        Err(Error::new(code, format!("{what} is not supported{why}. Try {instead}.")))
     };
-    let refused_because = |what: &str, reason: &str, instead: &str| {
-        let message = format!("{what} is not supported. Reason: {reason}. Try {instead}.");
-        Err(Error::new(ErrorCode::AlterOperationNotSupportedReason, message))
-    };
-    let (algorithm, lock) = (asked.algorithm.unwrap_or(AlterAlgorithm::Default), asked.lock);
-    let lock_name = match lock {
-        None | Some(AlterLock::Default) => None,
-        Some(AlterLock::None) => Some("NONE"),
-        Some(AlterLock::Shared) => Some("SHARED"),
-        Some(AlterLock::Exclusive) => Some("EXCLUSIVE"),
+    let algorithm = asked.algorithm.unwrap_or(AlterAlgorithm::Default);
+    let lock = match asked.lock {
+        None | Some(AlterLock::Default) => "",
+        Some(AlterLock::None) => "LOCK=NONE",
+        Some(AlterLock::Shared) => "LOCK=SHARED",
+        Some(AlterLock::Exclusive) => "LOCK=EXCLUSIVE",
     };
     let way = match (algorithm, least.way) {
-        (AlterAlgorithm::Instant, _) if lock_name.is_some() => {
-            let message =
-                format!("Incorrect usage of ALGORITHM=INSTANT and LOCK={}", lock_name.unwrap_or_default());
+        (AlterAlgorithm::Instant, _) if !lock.is_empty() => {
+            let message = format!("Incorrect usage of ALGORITHM=INSTANT and {lock}");
             return Err(Error::new(ErrorCode::WrongUsage, message));
         }
         (AlterAlgorithm::Instant, Way::Instant) => Way::Instant,
@@ -207,33 +208,22 @@ pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Re
             return Err(Error::new(ErrorCode::MaxRowVersions, message));
         }
         (AlterAlgorithm::Instant, Way::Copy) => {
-            return match least.why_copy.filter(|&why| why != UNEXPLAINED) {
-                Some(why) => refused_because("ALGORITHM=INSTANT", why, "ALGORITHM=COPY"),
-                None => refused("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
-            };
+            return refused("ALGORITHM=INSTANT", least.reason, "ALGORITHM=COPY");
         }
-        (AlterAlgorithm::Instant, _) => return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"),
+        (AlterAlgorithm::Instant, _) => return refused("ALGORITHM=INSTANT", "", "ALGORITHM=COPY/INPLACE"),
         (AlterAlgorithm::InPlace, Way::Copy) => {
-            return match least.why_copy.filter(|&why| why != UNEXPLAINED) {
-                Some(why) => refused_because("ALGORITHM=INPLACE", why, "ALGORITHM=COPY"),
-                None => refused("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
-            };
+            return refused("ALGORITHM=INPLACE", least.reason, "ALGORITHM=COPY");
         }
         (AlterAlgorithm::Copy, _) => Way::Copy,
         (AlterAlgorithm::InPlace | AlterAlgorithm::Default, way) => way,
     };
-    match (way, lock) {
-        (Way::Copy, Some(AlterLock::None)) => {
-            let reason = match (algorithm, least.why_copy) {
-                (AlterAlgorithm::Copy, _) | (_, None) => "COPY algorithm requires a lock",
-                (_, Some(why)) if why == UNEXPLAINED => "COPY algorithm requires a lock",
-                (_, Some(why)) => why,
-            };
-            refused_because("LOCK=NONE", reason, "LOCK=EXCLUSIVE")
+    match (way, asked.lock) {
+        (Way::Copy, Some(AlterLock::None)) if algorithm == AlterAlgorithm::Copy || least.reason.is_empty() => {
+            refused(lock, "COPY algorithm requires a lock", "LOCK=EXCLUSIVE")
         }
+        (Way::Copy, Some(AlterLock::None)) => refused(lock, least.reason, "LOCK=EXCLUSIVE"),
         (Way::Rebuild | Way::Copy, Some(AlterLock::None | AlterLock::Shared)) => {
-            let what = format!("LOCK={}", lock_name.unwrap_or_default());
-            refused_because(&what, "the rows are copied while nobody uses the table", "LOCK=EXCLUSIVE")
+            refused(lock, "the rows are copied while nobody uses the table", "LOCK=EXCLUSIVE")
         }
         _ => Ok(way),
     }
