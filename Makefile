@@ -22,6 +22,9 @@ SEEDS ?= 20000
 # with which tests.
 MUTANTS ?= --shard 0/15 --sharding round-robin
 
+# For `make test-applications`: which programs; by default all of `scripts/applications`.
+APPLICATIONS ?=
+
 # For `make soak`: how long, and which faults.
 SOAK ?=
 
@@ -32,7 +35,7 @@ PYTHON_PROFILE ?= dist
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build dist deb test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build dist deb test test-applications python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted mutants soak lint help test-packages applications-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	exec $(TARGET_DIR)/release/shoal dev --data-dir $(DATA_DIR) --mysql-port $(PORT) $(ARGS)
@@ -50,6 +53,9 @@ test: test-packages build ## Install the client packages, build, run every test
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --workspace --exclude shoal-python --lib --bins --tests
 	$(CARGO) test --workspace --exclude shoal-python --doc
 	$(MAKE) python-test
+
+test-applications: applications-packages build ## Run object mappers and migration tools on Shoal, and dump what they made (APPLICATIONS="peewee django")
+	@scripts/applications/run --shoal-binary $(abspath $(TARGET_DIR)/release/shoal) --folder $(abspath $(TARGET_DIR))/applications $(APPLICATIONS)
 
 python: python-packages ## Build the Python package: a wheel for every Python from 3.9 on, in TARGET/wheels
 	@scripts/python-environment $(PYTHON_DIR) $(PYTHON_PACKAGES)
@@ -114,12 +120,15 @@ lint: ## Check the formatting and the lints
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test-packages:
 	@scripts/install-packages mariadb-client percona-toolkit sysbench iproute2 nftables strace libfaketime chromium \
 		python3=python3 python3-venv node=nodejs npm=npm javac=default-jdk-headless mvn=maven go=golang-go
 	@scripts/client-packages $(abspath $(TARGET_DIR))/clients $(abspath crates/system-tests/clients)
+
+applications-packages:
+	@scripts/install-packages mariadb-client python3=python3 python3-venv node=nodejs npm=npm go=golang-go
 
 python-packages:
 	@scripts/install-packages python3 python3-venv
