@@ -29,7 +29,6 @@ pub mod publish;
 mod running_stage;
 mod select;
 pub mod show_create;
-mod stage;
 mod supported;
 mod temporary;
 #[cfg(test)]

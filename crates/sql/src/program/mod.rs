@@ -21,6 +21,7 @@ mod machine;
 mod place;
 pub mod schedule;
 pub mod scope;
+pub mod session_host;
 pub mod sink;
 pub mod statement_host;
 pub mod store;
