@@ -78,7 +78,14 @@ mod tests {
     fn the_short_way_and_the_long_one_agree() {
         let context = BuildContext { settings: Settings::default(), database: None };
         let slot = |index| Expr::parameter(index, SqlType::bigint(false), true, Coercibility::Numeric);
-        let values = [Value::Int(0), Value::Int(1), Value::Int(-7), Value::Int(i64::MAX), Value::Int(i64::MIN), Value::Null];
+        let values = [
+            Value::Int(0),
+            Value::Int(1),
+            Value::Int(-7),
+            Value::Int(i64::MAX),
+            Value::Int(i64::MIN),
+            Value::Null,
+        ];
         let arithmetic = [
             build::BinaryOperator::Add,
             build::BinaryOperator::Subtract,
@@ -100,7 +107,11 @@ mod tests {
                     let parameters = [left.clone(), right.clone()];
                     let mut eval = EvalContext::new(&parameters, &zone, 0, Settings::default());
                     if let Some(number) = expression.signed(&parameters) {
-                        assert_eq!(expression.eval(&NoRow, &mut eval).unwrap(), Value::Int(number), "{parameters:?}");
+                        assert_eq!(
+                            expression.eval(&NoRow, &mut eval).unwrap(),
+                            Value::Int(number),
+                            "{parameters:?}"
+                        );
                         answered += 1;
                     }
                     for truth in [&expression, &negated] {

@@ -118,12 +118,7 @@ pub fn statement_item(list: &[Warning], row_count: i64, name: &str) -> Result<Va
 }
 
 /// An item of the condition at `place`, counted from 1. `signalled`: what SIGNAL said of the first.
-pub fn condition_item(
-    list: &[Warning],
-    signalled: Option<&Signalled>,
-    place: usize,
-    name: &str,
-) -> Result<Value> {
+pub fn condition_item(list: &[Warning], signalled: Option<&Signalled>, place: usize, name: &str) -> Result<Value> {
     let index = place.wrapping_sub(1);
     let Some(warning) = list.get(index) else {
         return Err(Error::new(ErrorCode::DaInvalidConditionNumber, "Invalid condition number"));

@@ -137,10 +137,10 @@ impl TestServer {
         output.stdout
     }
 
-    /// Runs a dump in another database.
+    /// Runs a dump in another database, comments inside definitions included.
     pub fn restore(&self, database: &str, dump: &[u8]) {
         let mut command = self.program("mariadb");
-        command.args(["--default-character-set=utf8mb4", database]);
+        command.args(["--comments", "--default-character-set=utf8mb4", database]);
         let output = self.finish(command, dump);
         assert!(output.status.success(), "{}", output.errors());
     }

@@ -153,9 +153,8 @@ impl Participants {
 
     /// A statement within the running one begins, which sees all that has been written; the marks of the one around.
     pub fn begin_inner_statement(&mut self) -> Vec<u32> {
-        let mark = |participant: &mut Participant| {
-            std::mem::replace(&mut participant.statement_mark, participant.writes)
-        };
+        let mark =
+            |participant: &mut Participant| std::mem::replace(&mut participant.statement_mark, participant.writes);
         self.list.iter_mut().map(mark).collect()
     }
 

@@ -170,7 +170,10 @@ impl Transaction {
     /// by the snapshot of the statement around.
     pub fn begin_inner_statement(&mut self) -> InnerStatement {
         let temporary = self.temporary.as_mut().map(|temporary| temporary.participants.begin_inner_statement());
-        InnerStatement { marks: self.participants.begin_inner_statement(), temporary: temporary.unwrap_or_default() }
+        InnerStatement {
+            marks: self.participants.begin_inner_statement(),
+            temporary: temporary.unwrap_or_default(),
+        }
     }
 
     /// The statement around goes on, and sees what it saw before.

@@ -31,8 +31,9 @@ mod tests;
 mod user;
 
 pub use check::{
-    Asking, OperatorRights, RequestAccess, check_admin, check_alter_routine, check_database, check_execute, check_kill, check_plan, global_of, is_exempt_from_read_only, has_global,
-    may_see_table, of_account, on_column, on_routine, on_table, operator_rights, require, require_global,
+    Asking, OperatorRights, RequestAccess, check_admin, check_alter_routine, check_database, check_execute,
+    check_kill, check_plan, global_of, has_global, is_exempt_from_read_only, may_see_table, of_account, on_column,
+    on_routine, on_table, operator_rights, require, require_global,
 };
 pub use grant::grants_text;
 pub use key::{AccountKey, quoted};

@@ -8,11 +8,7 @@ use crate::execute::ExecContext;
 use crate::session::plans::{Plan, PlanKind};
 
 /// Runs a plan that changes rows.
-pub async fn run(
-    plan: &Plan,
-    settings: InsertSettings,
-    ctx: &mut ExecContext<'_>,
-) -> Result<Affected> {
+pub async fn run(plan: &Plan, settings: InsertSettings, ctx: &mut ExecContext<'_>) -> Result<Affected> {
     let constants = match &plan.kind {
         PlanKind::Insert(insert) => &insert.constants[..],
         PlanKind::Update(update) => &update.finder.constants[..],

@@ -17,8 +17,8 @@ use super::condition::HandlerFor;
 use super::scope::{Scope, Slots};
 use super::text;
 use crate::ddl::column_type::{TypeContext, column_type};
-use crate::resolve::locals::LocalRow;
 use crate::diagnostics;
+use crate::resolve::locals::LocalRow;
 use crate::variables::sql_mode::SqlModes;
 
 /// Compiles a program. `row`: names and types of the columns of a trigger's table.

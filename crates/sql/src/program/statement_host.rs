@@ -11,18 +11,18 @@ use shoal_types::{Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Va
 
 use super::cache::ProgramCache;
 use super::call;
-use super::condition;
 use super::caller::Caller;
 use super::code::{Argument, Compiled};
+use super::condition;
 use super::frame::Frame;
 use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
 use super::session_host::{access_of_definer, store_options};
 use crate::account::{self, Asking};
 use crate::dml;
 use crate::dml::insert::InsertSettings;
-use crate::execute::{ExecContext, LocalFuture, Programs};
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
+use crate::execute::{ExecContext, LocalFuture, Programs};
 use crate::plan::QueryPlan;
 use crate::resolve::Locals;
 use crate::server::Server;
@@ -241,8 +241,7 @@ impl Host for StatementHost<'_, '_> {
     }
 
     fn recursion_max(&self) -> u64 {
-        let text =
-            registry::find("max_sp_recursion_depth").map(|found| self.programs.variables.text(found));
+        let text = registry::find("max_sp_recursion_depth").map(|found| self.programs.variables.text(found));
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 

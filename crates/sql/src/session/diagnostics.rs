@@ -11,7 +11,8 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, Value, WarningLevel};
 
 use super::Session;
 use crate::diagnostics::{
-    check_items, condition_item, resignal_without_handler, signalled, sqlstate, stacked_without_handler, statement_item,
+    check_items, condition_item, resignal_without_handler, signalled, sqlstate, stacked_without_handler,
+    statement_item,
 };
 
 impl Session {

@@ -7,15 +7,15 @@ use shoal_expr::SessionValues;
 use shoal_parser::ast;
 use shoal_types::{Charset, Error, ErrorCode, Result, SqlType, Value};
 
+use super::Session;
 use super::logged::Ran;
 use super::plans::{self, Cursor, Plan, PreparedStatement};
-use super::Session;
-use crate::syntax_error::syntax_error;
 use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::execute::memory::Held;
 use crate::frontend::{Prepared, ResultColumn, ResultSink};
+use crate::syntax_error::syntax_error;
 
 /// max_prepared_stmt_count, for one session.
 const STATEMENTS_MAX: usize = 16_382;

@@ -17,9 +17,7 @@ impl Session {
     /// The stored program that is running has a variable of this name in sight.
     pub fn has_local(&self, name: &str) -> bool {
         let inside = self.inside.as_ref();
-        inside.is_some_and(|inside| {
-            inside.slots.with_locals(&inside.scope, |locals| locals.slot(name).is_some())
-        })
+        inside.is_some_and(|inside| inside.slots.with_locals(&inside.scope, |locals| locals.slot(name).is_some()))
     }
 
     /// Settings that a program brings along, or those of before it. Plans do not outlive the difference: it is in their key.

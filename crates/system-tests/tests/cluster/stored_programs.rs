@@ -39,10 +39,7 @@ fn a_program_that_one_node_makes_runs_at_every_other_at_once() {
         let rows = clients[maker].text("SELECT COUNT(*), MIN(v), MAX(v) FROM t").unwrap();
         assert_eq!(rows, [format!("{},{},{}", nodes.len(), 101 * round, 101 * round)]);
         let dropper = (round + 1) % clients.len();
-        run(
-            &mut clients[dropper],
-            &["DROP TRIGGER tr", "DROP PROCEDURE p", "DROP FUNCTION f", "DELETE FROM t"],
-        );
+        run(&mut clients[dropper], &["DROP TRIGGER tr", "DROP PROCEDURE p", "DROP FUNCTION f", "DELETE FROM t"]);
     }
 }
 
@@ -73,7 +70,10 @@ fn triggers_count_every_row_that_stays_when_leaders_die() {
                 while !stop.load(Ordering::Relaxed) {
                     number += 4;
                     let sql = match number % 7 {
-                        0 => format!("DELETE FROM item WHERE id < {number} AND k = {} ORDER BY id LIMIT 1", number % 3),
+                        0 => format!(
+                            "DELETE FROM item WHERE id < {number} AND k = {} ORDER BY id LIMIT 1",
+                            number % 3
+                        ),
                         _ => format!("INSERT INTO item VALUES ({number}, {}, {})", number % 3, number % 11),
                     };
                     match client.execute(&sql) {

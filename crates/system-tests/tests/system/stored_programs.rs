@@ -288,7 +288,7 @@ fn a_program_runs_with_its_definers_rights_or_the_callers() {
     assert_eq!(reader.run("CALL test.shows()").unwrap().len(), 2);
     assert_eq!(reader.run("CALL test.own()").unwrap_err().errno(), 1142);
     assert_eq!(reader.text("SELECT test.own_count()").unwrap_err().errno(), 1142);
-    assert_eq!(reader.text("SELECT test.who()").unwrap(), ["root@localhost reader@127.0.0.1"]);
+    assert_eq!(reader.text("SELECT test.who()").unwrap(), ["root@localhost reader@localhost"]);
     let grants = reader.text("SHOW GRANTS").unwrap();
     assert!(
         grants.contains(&"GRANT EXECUTE ON PROCEDURE `test`.`shows` TO `reader`@`%`".to_owned()),

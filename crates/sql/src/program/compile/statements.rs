@@ -7,12 +7,12 @@ use shoal_parser::ast::{self, IntoTarget, SelectInto, SetAssignment, SetValue, S
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::Compiler;
+use crate::diagnostics;
 use crate::program::code::{Argument, DiagnosticsCode, SignalCode, Step};
 use crate::program::computed::{Computed, Planned};
 use crate::program::condition::HandlerFor;
 use crate::program::place::Target;
 use crate::resolve::Locals;
-use crate::diagnostics;
 use crate::session::plans;
 
 impl Compiler<'_> {
@@ -233,9 +233,10 @@ impl Compiler<'_> {
             | Statement::Call(_)
             | Statement::Signal(_)
             | Statement::GetDiagnostics(_) => Ok(()),
-            Statement::Flush(_) => {
-                Err(Error::new(ErrorCode::StmtNotAllowedInSfOrTrg, "FLUSH is not allowed in stored function or trigger"))
-            }
+            Statement::Flush(_) => Err(Error::new(
+                ErrorCode::StmtNotAllowedInSfOrTrg,
+                "FLUSH is not allowed in stored function or trigger",
+            )),
             _ => Err(crate::program::condition::no_commit()),
         }
     }
