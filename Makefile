@@ -54,7 +54,7 @@ test: test-packages build ## Install the client packages, build, run every test
 	$(CARGO) test --workspace --exclude shoal-python --doc
 	$(MAKE) python-test
 
-test-applications: applications-packages build ## Run object mappers and migration tools on Shoal, and dump what they made (APPLICATIONS="peewee django")
+test-applications: applications-packages build ## Run object mappers and migration tools on Shoal, and dump what they made (APPLICATIONS="peewee knex")
 	@scripts/applications/run --shoal-binary $(abspath $(TARGET_DIR)/release/shoal) --folder $(abspath $(TARGET_DIR))/applications $(APPLICATIONS)
 
 python: python-packages ## Build the Python package: a wheel for every Python from 3.9 on, in TARGET/wheels

@@ -1,0 +1,3 @@
+DROP EVENT forget;
+DROP PROCEDURE place;
+DROP TRIGGER order_takes;

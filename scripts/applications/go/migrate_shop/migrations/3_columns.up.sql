@@ -1,0 +1,3 @@
+ALTER TABLE customer ADD COLUMN phone VARCHAR(30) NULL AFTER name, ADD UNIQUE INDEX customer_phone (phone), ALGORITHM=INPLACE, LOCK=NONE;
+ALTER TABLE product MODIFY price DECIMAL(14,4) NOT NULL, ADD COLUMN kind ENUM('fish','boat') NOT NULL DEFAULT 'fish', RENAME COLUMN stock TO in_stock;
+CREATE OR REPLACE VIEW dear_product AS SELECT sku, price FROM product WHERE price > 100 WITH CHECK OPTION;

@@ -1,0 +1,2 @@
+ALTER TABLE customer ADD COLUMN city VARCHAR(30);
+ALTER TABLE no_such_table ADD COLUMN city VARCHAR(30);
