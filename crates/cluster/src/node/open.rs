@@ -214,7 +214,8 @@ fn default_partitions() -> u32 {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::time::Duration;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use shoal_partition::{Agreement, LogEnd};
     use shoal_types::NodeId;
@@ -265,13 +266,26 @@ mod tests {
         node.note_whole().unwrap()
     }
 
+    /// A process that another test starts at this moment has the directory's lock until it becomes that program.
+    fn reopen(options: impl Fn() -> NodeOptions) -> Arc<Node> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match Node::open(options()) {
+                Err(error) if error.message().contains("is in use") && Instant::now() < deadline => {
+                    thread::yield_now()
+                }
+                opened => return opened.unwrap(),
+            }
+        }
+    }
+
     /// It was judged by the durability of the life that begins: after `SET GLOBAL commit_durability='replicated'` and a crash, a replica
     /// whose configuration says `disk` voted without what it had acknowledged from memory.
     #[test]
     fn a_replica_is_amnesiac_if_the_life_that_crashed_acknowledged_from_memory_at_any_time() {
         let directory = tempfile::tempdir().unwrap();
         let placement = Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None };
-        let open = |durability| Node::open(options(directory.path(), durability, placement.clone())).unwrap();
+        let open = |durability| reopen(|| options(directory.path(), durability, placement.clone()));
         let node = open(Durability::Disk);
         assert!(!node.note_whole().unwrap(), "not before it is");
         assert!(catch_up(&node));

@@ -33,7 +33,6 @@ pub struct Least {
 
 const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
 const ADDS_FOREIGN_KEY: &str = "Adding foreign keys needs foreign_key_checks=OFF";
-const NUMBERS_ROWS: &str = "Adding an auto-increment column requires a lock";
 const DROPS_KEY: &str = "Dropping a primary key is not allowed without also adding a new primary key";
 
 /// What a statement asks of the rows that are there, whatever becomes of columns and indexes.
@@ -62,8 +61,11 @@ pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
     if repartitions(old, built) || asks_more_of_rows(old, built) {
         return copy("");
     }
-    if new.auto_increment_column().is_some() && !keeps_sequence(old, new, &built.column_origins) {
-        return copy(NUMBERS_ROWS);
+    // A column that is added is numbered as the rows are written anew.
+    let numbers_old_column =
+        new.auto_increment_column().is_some_and(|column| built.column_origins[column].is_some());
+    if numbers_old_column && !keeps_sequence(old, new, &built.column_origins) {
+        return copy(CHANGES_TYPE);
     }
     let same_nulls = built.column_origins.iter().zip(&new.columns).all(|(origin, column)| {
         let Some(origin) = *origin else { return true };
