@@ -70,7 +70,7 @@ impl Fragment {
             for version in self.versions(row_id) {
                 let row = self.layout.row(version);
                 let start = keys.len();
-                index.spec.append_from_row(row, &mut keys);
+                index.entry.append_from_row(row, &mut keys);
                 let mut prefix = [0; 8];
                 let inline = (keys.len() - start).min(8);
                 prefix[..inline].copy_from_slice(&keys[start..start + inline]);
