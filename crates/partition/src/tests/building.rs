@@ -6,7 +6,7 @@ use crate::fragment::{Fragment, NewRow};
 /// The table with the index of `k` as a definition that builds it has it, or as one that has it.
 fn with_index(version: u32, building: bool) -> Arc<TableSchema> {
     let mut schema = TableSchema { version, ..schema(IndexMethod::BTree) };
-    let added = Index { building, invisible: building, ..index(IndexId(7), &[1, 0], false, IndexMethod::BTree) };
+    let added = Index { building, invisible: building, ..index(IndexId(7), &[1], false, IndexMethod::BTree) };
     schema.indexes.push(added);
     Arc::new(schema)
 }
