@@ -264,7 +264,8 @@ fn inserts_of_no_row() -> Vec<Vec<u8>> {
             let transaction = 1u64 << 40 | u64::from(partition << 8 | table);
             let head = words(&[&[1], &partition.to_le_bytes(), &transaction.to_le_bytes(), &[0; 12]]);
             let rest = words(&[&u64::MAX.to_le_bytes(), &u32::MAX.to_le_bytes(), &[0; 8], &[0; 4]]);
-            let write = words(&[&1u32.to_le_bytes(), &[1], &table.to_le_bytes(), &3u32.to_le_bytes(), &[1, 0xff, 0xff]]);
+            let write =
+                words(&[&1u32.to_le_bytes(), &[1], &table.to_le_bytes(), &3u32.to_le_bytes(), &[1, 0xff, 0xff]]);
             requests.push(words(&[&head, &rest, &write, &[0]]));
         }
     }
