@@ -119,16 +119,24 @@ pub trait ResultSink {
     /// Ends the query with an error packet.
     fn error(&mut self, error: &Error);
     /// Bytes waiting to be sent: the executor calls `flush` when there are many.
-    fn buffered_bytes(&self) -> usize;
+    fn buffered_bytes(&self) -> usize {
+        0
+    }
     /// Sends what is buffered, and waits for the client to take it. Errors: the client is gone.
     #[allow(async_fn_in_trait)]
-    async fn flush(&mut self) -> Result<()>;
-    /// LOAD DATA LOCAL: asks the client for a file; chunks follow until `None`.
+    async fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// LOAD DATA LOCAL: asks the client for a file; chunks follow until `None`. Errors: 1235, there is no client.
     #[allow(async_fn_in_trait)]
-    async fn request_local_file(&mut self, name: &[u8]) -> Result<()>;
+    async fn request_local_file(&mut self, _name: &[u8]) -> Result<()> {
+        Err(Error::unsupported("a file of the client here"))
+    }
     /// The next piece of the file; `None`: its end.
     #[allow(async_fn_in_trait)]
-    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>>;
+    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 }
 
 /// What a client said of itself when it connected, after authentication.
@@ -166,6 +174,30 @@ pub struct ConnectInfo {
     pub compression: Option<(&'static str, u8)>,
     /// Whom it is open to.
     pub entrance: Entrance,
+}
+
+impl ConnectInfo {
+    /// Of a session that the server opens for itself, as this user: no client is there whose wishes count.
+    pub fn internal(connection_id: u32, user: String, host: String, database: Option<String>) -> ConnectInfo {
+        ConnectInfo {
+            connection_id,
+            user,
+            host,
+            database,
+            collation: Collation::UTF8MB4_0900_AI_CI,
+            found_rows: false,
+            multi_statements: false,
+            local_files: false,
+            ignore_space: false,
+            interactive: false,
+            session_track: false,
+            handles_expired_password: true,
+            attributes: Vec::new(),
+            tls: None,
+            compression: None,
+            entrance: Entrance::default(),
+        }
+    }
 }
 
 /// How a connection was let in.

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use shoal_cluster::Table;
 use shoal_expr::EvalContext;
 use shoal_txn::new_row::AutoIncrementSettings;
-use shoal_types::{Collation, Result, TimeZone, Value};
+use shoal_types::{Result, TimeZone, Value};
 
 use crate::account::{self, Privileges};
 use crate::ddl::defaults;
@@ -57,24 +57,8 @@ impl Server {
 
 /// The value of a column's DEFAULT (expression) for a new row, as the column holds it.
 pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usize) -> Result<Value> {
-    let info = ConnectInfo {
-        connection_id: SharedServer(Arc::clone(server)).next_connection_id(),
-        user: String::new(),
-        host: String::new(),
-        database: Some(table.schema.database.clone()),
-        collation: Collation::UTF8MB4_0900_AI_CI,
-        found_rows: false,
-        multi_statements: false,
-        local_files: false,
-        ignore_space: false,
-        interactive: false,
-        session_track: false,
-        handles_expired_password: true,
-        attributes: Vec::new(),
-        tls: None,
-        compression: None,
-        entrance: Default::default(),
-    };
+    let id = SharedServer(Arc::clone(server)).next_connection_id();
+    let info = ConnectInfo::internal(id, String::new(), String::new(), Some(table.schema.database.clone()));
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();
     let mut eval = EvalContext::new(&[], &zone, server.clock_micros(), session.variables.settings);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use shoal_parser::ast::Statement;
 use shoal_parser::{ParserMode, parse};
 use shoal_types::row::RowRef;
-use shoal_types::{Collation, Error, ErrorCode, Result, TimeZone, Value};
+use shoal_types::{Error, ErrorCode, Result, TimeZone, Value};
 
 use crate::account::AccountKey;
 pub use crate::digests::DigestCost;
@@ -115,23 +115,12 @@ impl Server {
         sample: &str,
     ) -> Result<String> {
         check_has_plan(sample)?;
+        let id = SharedServer(Arc::clone(self)).next_connection_id();
+        let database = Some(database).filter(|name| !name.is_empty());
+        // Whoever has to change the password first sees no plan.
         let info = ConnectInfo {
-            connection_id: SharedServer(Arc::clone(self)).next_connection_id(),
-            user: account.0,
-            host,
-            database: Some(database).filter(|name| !name.is_empty()),
-            collation: Collation::UTF8MB4_0900_AI_CI,
-            found_rows: false,
-            multi_statements: false,
-            local_files: false,
-            ignore_space: false,
-            interactive: false,
-            session_track: false,
             handles_expired_password: false,
-            attributes: Vec::new(),
-            tls: None,
-            compression: None,
-            entrance: Default::default(),
+            ..ConnectInfo::internal(id, account.0, host, database)
         };
         let mut session = Session::open(Arc::clone(self), info)?;
         let mut plan = Plan::default();
@@ -221,20 +210,8 @@ impl ResultSink for Plan {
         self.error = Some(error.clone());
     }
 
-    fn buffered_bytes(&self) -> usize {
-        0
-    }
-
-    async fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-
     async fn request_local_file(&mut self, _: &[u8]) -> Result<()> {
         Ok(())
-    }
-
-    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(None)
     }
 }
 

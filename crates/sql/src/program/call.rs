@@ -160,7 +160,7 @@ async fn run<H: Caller>(
     let recursion_max = host.recursion_max();
     let cache = Rc::clone(host.programs());
     let _running = cache.begin(&compiled.source, recursion_max)?;
-    let entered = host.enter(&compiled.source, compiled.modes)?;
+    let entered = host.enter(&compiled.source, compiled.settings)?;
     let mut frame = Frame::new(compiled, host.store_options());
     let outcome = match begin(&mut frame, host) {
         Ok(()) => machine::run(compiled, &mut frame, host).await,

@@ -11,12 +11,14 @@ use super::computed::{Computed, Planned};
 use super::condition::HandlerFor;
 use super::place::Target;
 use super::scope::{Scope, Slots};
+use super::settings::ProgramSettings;
 use crate::variables::sql_mode::SqlModes;
 
 /// A program that is ready to run.
 pub struct Compiled {
     pub source: Arc<Program>,
-    pub modes: SqlModes,
+    /// With their key.
+    pub settings: (ProgramSettings, u64),
     pub parameters: Vec<Parameter>,
     /// The slot that a function's result is converted in.
     pub result: Option<usize>,
@@ -133,8 +135,8 @@ impl Compiled {
     /// A program that does nothing, with slots of these types.
     pub fn empty(source: Arc<Program>, types: Vec<SqlType>) -> Compiled {
         Compiled {
+            settings: ProgramSettings::keyed(&source, SqlModes::default()),
             source,
-            modes: SqlModes::default(),
             parameters: Vec::new(),
             result: None,
             slots: Rc::new(Slots::of(types)),

@@ -15,6 +15,7 @@ use super::code::{BlockCode, Compiled, CursorCode, HandlerCode, Parameter, Step}
 use super::computed::{Computed, Planned};
 use super::condition::HandlerFor;
 use super::scope::{Scope, Slots};
+use super::settings::ProgramSettings;
 use super::text;
 use crate::ddl::column_type::{TypeContext, column_type};
 use crate::diagnostics;
@@ -218,7 +219,7 @@ impl<'a> Compiler<'a> {
         }
         Ok(Compiled {
             source: Arc::clone(self.source),
-            modes: self.modes,
+            settings: ProgramSettings::keyed(self.source, self.modes),
             parameters: self.parameters,
             result: self.result,
             slots: Rc::new(Slots {

@@ -1,15 +1,15 @@
 //! What a running program asks of the world around it.
 
-use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Program};
 use shoal_expr::EvalContext;
 use shoal_parser::ast::Statement;
-use shoal_types::{Charset, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel};
+use shoal_types::{Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel};
 
 use super::scope::{Scope, Slots};
+use super::settings::ProgramSettings;
 use crate::account::access::Access;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
@@ -17,7 +17,6 @@ use crate::resolve::Locals;
 use crate::session::Interrupt;
 use crate::session::plans::Plan;
 use crate::session::state::SessionState;
-use crate::variables::sql_mode::SqlModes;
 
 /// What plans of a program's statements depend on: they are made anew when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,32 +40,6 @@ pub struct Entered {
     pub database: Option<String>,
     pub settings: ProgramSettings,
     pub inside_key: u64,
-}
-
-/// The settings that a program brings along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramSettings {
-    pub modes: SqlModes,
-    pub character_set_client: Charset,
-    pub collation_connection: Collation,
-}
-
-impl ProgramSettings {
-    pub fn of(program: &Program, modes: SqlModes) -> ProgramSettings {
-        ProgramSettings {
-            modes,
-            character_set_client: Charset::resolve(&program.character_set_client).unwrap_or(Charset::Utf8mb4),
-            collation_connection: program.collation_connection,
-        }
-    }
-
-    /// A number that differs wherever plans may: never 0.
-    pub fn key(&self, database: &str) -> u64 {
-        let mut hasher = std::hash::DefaultHasher::new();
-        (self.modes.text(), self.collation_connection.0, self.character_set_client.name(), database)
-            .hash(&mut hasher);
-        hasher.finish() | 1
-    }
 }
 
 /// See the module.
@@ -100,7 +73,7 @@ pub trait Host {
     fn note_out(&mut self, _parameter: usize, _name: &str, _value: &Value, _sql_type: &SqlType) {}
     /// Errors: 1370.
     fn check_may_execute(&mut self, program: &Program) -> Result<()>;
-    /// A program begins: its settings, its database, the privileges of its definer. Errors: 1449, there is none.
-    fn enter(&mut self, program: &Program, modes: SqlModes) -> Result<Entered>;
+    /// A program begins: its settings with their key, its database, the privileges of its definer. Errors: 1449, there is none.
+    fn enter(&mut self, program: &Program, settings: (ProgramSettings, u64)) -> Result<Entered>;
     fn leave(&mut self, entered: Entered);
 }

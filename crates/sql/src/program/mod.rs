@@ -22,6 +22,7 @@ mod place;
 pub mod schedule;
 pub mod scope;
 pub mod session_host;
+pub mod settings;
 pub mod sink;
 pub mod statement_host;
 pub mod store;

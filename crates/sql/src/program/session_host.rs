@@ -14,7 +14,8 @@ use super::caller::Caller;
 use super::code::{Argument, Compiled};
 use super::compile::outer_argument;
 use super::frame::Frame;
-use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
+use super::host::{Entered, Host, Inside, PlanVersion};
+use super::settings::ProgramSettings;
 use super::sink::{Capture, Nowhere, ProgramSink};
 use crate::account;
 use crate::account::access::Access;
@@ -30,8 +31,6 @@ use crate::session::prepared::OutParameter;
 use crate::session::state::SessionState;
 use crate::session::{Interrupt, Session};
 use crate::shared_server::SharedServer;
-use crate::variables::registry;
-use crate::variables::sql_mode::SqlModes;
 
 /// See the module.
 pub struct SessionHost<'s, 'k> {
@@ -59,23 +58,11 @@ pub async fn call<S: ResultSink>(session: &mut Session, call: &ast::Call, sink: 
 
 /// Runs an event, with the privileges of its definer. What it selects goes nowhere.
 pub async fn run_event(server: &Arc<Server>, event: &Arc<Program>) -> Result<()> {
+    let id = SharedServer(Arc::clone(server)).next_connection_id();
+    let (user, database) = (event.definer.0.clone(), Some(event.database.clone()));
     let info = ConnectInfo {
-        connection_id: SharedServer(Arc::clone(server)).next_connection_id(),
-        user: event.definer.0.clone(),
-        host: "localhost".to_owned(),
-        database: Some(event.database.clone()),
         collation: event.collation_connection,
-        found_rows: false,
-        multi_statements: false,
-        local_files: false,
-        ignore_space: false,
-        interactive: false,
-        session_track: false,
-        handles_expired_password: true,
-        attributes: Vec::new(),
-        tls: None,
-        compression: None,
-        entrance: Default::default(),
+        ..ConnectInfo::internal(id, user, "localhost".to_owned(), database)
     };
     let mut session = Session::open(Arc::clone(server), info)?;
     let mut nowhere = Nowhere;
@@ -147,8 +134,7 @@ impl Host for SessionHost<'_, '_> {
     }
 
     fn recursion_max(&self) -> u64 {
-        let text = registry::find("max_sp_recursion_depth").map(|found| self.session.variables.text(found));
-        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+        self.session.variables.number("max_sp_recursion_depth")
     }
 
     fn catalog(&self) -> Arc<Catalog> {
@@ -239,13 +225,12 @@ impl Host for SessionHost<'_, '_> {
         account::check_execute(&self.session.asking(), program)
     }
 
-    fn enter(&mut self, program: &Program, modes: SqlModes) -> Result<Entered> {
+    fn enter(&mut self, program: &Program, (wanted, key): (ProgramSettings, u64)) -> Result<Entered> {
         let session = &mut *self.session;
         let access = access_of_definer(&session.server, program, &session.state.access)?;
         let present = session.program_settings();
-        let wanted = ProgramSettings::of(program, modes);
         session.set_program_settings(wanted);
-        let inside_key = std::mem::replace(&mut session.inside_key, wanted.key(&program.database));
+        let inside_key = std::mem::replace(&mut session.inside_key, key);
         Ok(Entered {
             access: Some(std::mem::replace(&mut session.state.access, access)),
             database: session.state.database.replace(program.database.clone()),

@@ -92,10 +92,6 @@ impl ResultSink for ProgramSink<'_> {
     async fn request_local_file(&mut self, _name: &[u8]) -> Result<()> {
         Err(Error::unsupported("LOAD DATA LOCAL in stored programs"))
     }
-
-    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
 }
 
 /// Keeps the rows of a query.
@@ -140,22 +136,6 @@ impl ResultSink for Capture {
     }
 
     fn error(&mut self, _error: &Error) {}
-
-    fn buffered_bytes(&self) -> usize {
-        0
-    }
-
-    async fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    async fn request_local_file(&mut self, _name: &[u8]) -> Result<()> {
-        Err(Error::unsupported("a file of the client here"))
-    }
-
-    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
 }
 
 /// Takes results that nobody wants.
@@ -179,20 +159,4 @@ impl ResultSink for Nowhere {
     }
 
     fn error(&mut self, _error: &Error) {}
-
-    fn buffered_bytes(&self) -> usize {
-        0
-    }
-
-    async fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    async fn request_local_file(&mut self, _name: &[u8]) -> Result<()> {
-        Err(Error::unsupported("a file of the client here"))
-    }
-
-    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
 }

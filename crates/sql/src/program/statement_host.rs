@@ -15,8 +15,9 @@ use super::caller::Caller;
 use super::code::{Argument, Compiled};
 use super::condition;
 use super::frame::Frame;
-use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
+use super::host::{Entered, Host, Inside, PlanVersion};
 use super::session_host::{access_of_definer, store_options};
+use super::settings::ProgramSettings;
 use crate::account::{self, Asking};
 use crate::dml;
 use crate::dml::insert::InsertSettings;
@@ -31,8 +32,7 @@ use crate::session::state::SessionState;
 use crate::session::temporary::{self, TemporaryTables};
 use crate::session::{Interrupt, StatementPlanner};
 use crate::table_usage::ThreadTableUsage;
-use crate::variables::sql_mode::SqlModes;
-use crate::variables::{SessionVariables, registry};
+use crate::variables::SessionVariables;
 
 /// What of a session the programs in its statements need.
 #[derive(Clone, Copy)]
@@ -241,8 +241,7 @@ impl Host for StatementHost<'_, '_> {
     }
 
     fn recursion_max(&self) -> u64 {
-        let text = registry::find("max_sp_recursion_depth").map(|found| self.programs.variables.text(found));
-        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+        self.programs.variables.number("max_sp_recursion_depth")
     }
 
     fn catalog(&self) -> Arc<Catalog> {
@@ -386,16 +385,15 @@ impl Host for StatementHost<'_, '_> {
         account::check_execute(&asking, program)
     }
 
-    fn enter(&mut self, program: &Program, modes: SqlModes) -> Result<Entered> {
+    fn enter(&mut self, program: &Program, (wanted, key): (ProgramSettings, u64)) -> Result<Entered> {
         let server = self.programs.server;
         let settings = self.present;
-        let wanted = ProgramSettings::of(program, modes);
         let state = self.state();
         let access = access_of_definer(server, program, &state.access)?;
         let access = std::mem::replace(&mut state.access, access);
         let database = state.database.replace(program.database.clone());
         self.set_settings(wanted);
-        let inside_key = std::mem::replace(&mut self.inside_key, wanted.key(&program.database));
+        let inside_key = std::mem::replace(&mut self.inside_key, key);
         Ok(Entered { access: Some(access), database, settings, inside_key })
     }
 

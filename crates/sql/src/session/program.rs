@@ -1,7 +1,7 @@
 //! What of a session stored programs replace while they run.
 
 use super::Session;
-use crate::program::host::ProgramSettings;
+use crate::program::settings::ProgramSettings;
 use crate::variables::registry;
 
 impl Session {
@@ -26,21 +26,17 @@ impl Session {
         if present == wanted {
             return;
         }
+        let (client, collation) = (wanted.character_set_client, wanted.collation_connection);
         let changes = [
-            ("sql_mode", present.modes != wanted.modes, wanted.modes.text()),
-            (
-                "character_set_client",
-                present.character_set_client != wanted.character_set_client,
-                wanted.character_set_client.name().to_owned(),
-            ),
+            ("sql_mode", (present.modes != wanted.modes).then(|| wanted.modes.text())),
+            ("character_set_client", (present.character_set_client != client).then(|| client.name().to_owned())),
             (
                 "collation_connection",
-                present.collation_connection != wanted.collation_connection,
-                wanted.collation_connection.name().to_owned(),
+                (present.collation_connection != collation).then(|| collation.name().to_owned()),
             ),
         ];
-        for (name, differs, text) in changes {
-            if let Some(definition) = registry::find(name).filter(|_| differs) {
+        for (name, text) in changes {
+            if let (Some(definition), Some(text)) = (registry::find(name), text) {
                 // It was checked when the session or the program got it.
                 let _ = self.variables.assign(definition, &text);
             }

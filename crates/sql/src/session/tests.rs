@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_cluster::{EntryOf, Node, Table};
 use shoal_partition::{CommitStart, Decision, DecisionStart, Step, WaitToken, WriteOutcome};
 use shoal_types::row::RowRef;
-use shoal_types::{Collation, Error, ErrorCode, PartitionId, Result, TimeZone, Timestamp, TransactionId, Value};
+use shoal_types::{Error, ErrorCode, PartitionId, Result, TimeZone, Timestamp, TransactionId, Value};
 
 use crate::frontend::{ConnectInfo, FrontendSession, ResultColumn, ResultSink, Summary};
 use crate::server::{Server, started_server};
@@ -41,42 +41,13 @@ impl ResultSink for Replies {
         self.error = Some(error.clone());
     }
 
-    fn buffered_bytes(&self) -> usize {
-        0
-    }
-
-    async fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-
     async fn request_local_file(&mut self, _name: &[u8]) -> Result<()> {
         Ok(())
-    }
-
-    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(None)
     }
 }
 
 fn session(server: &Arc<Server>) -> Session {
-    let info = ConnectInfo {
-        connection_id: 7,
-        user: "root".to_owned(),
-        host: "localhost".to_owned(),
-        database: None,
-        collation: Collation::UTF8MB4_0900_AI_CI,
-        found_rows: false,
-        multi_statements: false,
-        local_files: false,
-        ignore_space: false,
-        interactive: false,
-        session_track: false,
-        handles_expired_password: true,
-        attributes: Vec::new(),
-        tls: None,
-        compression: None,
-        entrance: Default::default(),
-    };
+    let info = ConnectInfo::internal(7, "root".to_owned(), "localhost".to_owned(), None);
     Session::open(Arc::clone(server), info).unwrap()
 }
 

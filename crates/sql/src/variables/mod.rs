@@ -153,6 +153,11 @@ impl SessionVariables {
         registry::find(name).is_some_and(|definition| self.text(definition) == "ON")
     }
 
+    /// A number that nothing asks for on every statement; 0 for what is none.
+    pub fn number(&self, name: &str) -> u64 {
+        registry::find(name).and_then(|definition| self.text(definition).parse().ok()).unwrap_or(0)
+    }
+
     /// The engine of tables that name none.
     pub fn default_engine(&self) -> String {
         registry::find("default_storage_engine").map(|definition| self.text(definition)).unwrap_or_default()
