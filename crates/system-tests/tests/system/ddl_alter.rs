@@ -5,29 +5,13 @@ use std::time::Duration;
 
 use shoal_system_tests::{Client, Error, TestServer, skip, target_is_mariadb, wait_until};
 
+use crate::big_table::{big_table, state_of};
+
 /// Long enough for an answer that is on its way.
 const BLOCKED: Duration = Duration::from_millis(150);
 /// The definition changed between planning and running; the statement did nothing and may be said again.
 fn is_table_changed(error: &Error) -> bool {
     error.errno() == 1412 || error.to_string().contains("Table definition has changed")
-}
-
-/// A table `big` of 2^`doublings` rows with `k` running from 1.
-fn big_table(server: &TestServer, doublings: u32) {
-    let mut client = server.client();
-    client
-        .execute("CREATE TABLE big (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(50), KEY by_k (k))")
-        .unwrap();
-    client.execute("INSERT INTO big (k,v) VALUES (1,'a')").unwrap();
-    for step in 0..doublings {
-        let add = 1 << step;
-        client.execute(&format!("INSERT INTO big (k,v) SELECT k+{add}, CONCAT('row ',k+{add}) FROM big")).unwrap();
-    }
-}
-
-fn state_of(client: &mut Client, id: u32) -> String {
-    let sql = format!("SELECT IFNULL(STATE,'') FROM information_schema.processlist WHERE ID={id}");
-    client.text(&sql).unwrap().pop().unwrap_or_default()
 }
 
 #[test]
@@ -122,6 +106,7 @@ fn a_killed_copy_leaves_the_table_and_no_memory_behind() {
     }
     let server = TestServer::start();
     big_table(&server, 15);
+    server.sql("CREATE INDEX by_k ON big (k)");
     let mut control = server.client();
     let memory = |client: &mut Client| TestServer::counter(client, "Shoal_memory_used_bytes");
     let before = memory(&mut control);
@@ -145,6 +130,7 @@ fn a_crash_in_the_middle_of_a_copy_leaves_the_old_table() {
     }
     let mut server = TestServer::start();
     big_table(&server, 15);
+    server.sql("CREATE INDEX by_k ON big (k)");
     let mut control = server.client();
     let before = TestServer::counter(&mut control, "Shoal_memory_used_bytes");
     let mut definer = server.client();

@@ -3,25 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_system_tests::{Client, TestServer, skip, target_is_mariadb, wait_until};
+use shoal_system_tests::{TestServer, skip, target_is_mariadb, wait_until};
+
+use crate::big_table::{big_table, state_of};
 
 const DOUBLINGS: u32 = 17;
-
-/// A table `big` of 2^17 rows with `k` running from 1.
-fn big_table(server: &TestServer) {
-    let mut client = server.client();
-    client.execute("CREATE TABLE big (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(50))").unwrap();
-    client.execute("INSERT INTO big (k,v) VALUES (1,'row 1')").unwrap();
-    for step in 0..DOUBLINGS {
-        let add = 1 << step;
-        client.execute(&format!("INSERT INTO big (k,v) SELECT k+{add}, CONCAT('row ',k+{add}) FROM big")).unwrap();
-    }
-}
-
-fn state_of(client: &mut Client, id: u32) -> String {
-    let sql = format!("SELECT IFNULL(STATE,'') FROM information_schema.processlist WHERE ID={id}");
-    client.text(&sql).unwrap().pop().unwrap_or_default()
-}
 
 #[test]
 fn columns_come_and_go_at_once_and_outlive_crashes() {
@@ -89,7 +75,7 @@ fn columns_come_and_go_at_once_and_outlive_crashes() {
 #[test]
 fn an_index_is_built_while_others_write() {
     let server = TestServer::start();
-    big_table(&server);
+    big_table(&server, DOUBLINGS);
     let done = AtomicBool::new(false);
     let longest_ms = AtomicU64::new(0);
     let write = |writer: u64| {
@@ -140,7 +126,7 @@ fn an_index_whose_statement_is_killed_is_not_there() {
         return skip("the states are Shoal's");
     }
     let mut server = TestServer::start();
-    big_table(&server);
+    big_table(&server, DOUBLINGS);
     let mut control = server.client();
     let mut definer = server.client();
     let id = definer.connection_id();
@@ -184,7 +170,7 @@ fn an_index_whose_statement_is_killed_is_not_there() {
 #[test]
 fn definitions_of_one_table_beside_each_other_all_take_effect() {
     let server = TestServer::start();
-    big_table(&server);
+    big_table(&server, DOUBLINGS);
     std::thread::scope(|scope| {
         for sql in [
             "CREATE INDEX one ON big (k)",

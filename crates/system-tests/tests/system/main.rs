@@ -5,6 +5,7 @@ mod account_rules;
 mod accounts;
 mod admin_address;
 mod audit;
+mod big_table;
 mod charsets;
 mod clients;
 mod clients_real;
