@@ -10,6 +10,10 @@ pub enum Bug {
     DecideBeforeHome,
     /// Coordinator: a home that does not answer is taken for one that has not committed.
     AbortWhenHomeIsSilent,
+    /// Foreign keys: a child's parent is read and not locked.
+    ReadParentWithoutLock,
+    /// Foreign keys: children that others have staged are not waited for. (This one was real, at READ COMMITTED.)
+    LookPastStagedChildren,
     /// Resolver: a home that is about to decide is taken for one that has decided to abort.
     TakeInFlightForAborted,
     /// Partition: commits are acknowledged when they are proposed.
@@ -62,6 +66,8 @@ impl Bug {
     pub const ALL: &[Bug] = &[
         Bug::DecideBeforeHome,
         Bug::AbortWhenHomeIsSilent,
+        Bug::ReadParentWithoutLock,
+        Bug::LookPastStagedChildren,
         Bug::TakeInFlightForAborted,
         Bug::AcknowledgeBeforeMajority,
         Bug::BackupServes,
@@ -93,6 +99,7 @@ impl Bug {
     pub fn part(self) -> &'static str {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
+            Bug::ReadParentWithoutLock | Bug::LookPastStagedChildren => "foreign keys",
             Bug::TakeInFlightForAborted => "resolver",
             Bug::SendBeforeDurable | Bug::CheckpointWhileInstalling | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority

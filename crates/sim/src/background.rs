@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use shoal_partition::{Agreement, CommitToken, Incarnation, Millis, ReplicaReport, Role, decode_message};
 use shoal_planted::{Bug, is_planted};
 use shoal_replication::{HandOver, HandedOver, Standing, concerns};
-use shoal_types::{NodeId, PartitionId};
+use shoal_types::{NodeId, PartitionId, TableSchema};
 
 use crate::context::Event;
 use crate::knobs::Durability;
 use crate::message::{Answer, Body, Failure, Gossip, Packet, Reply, Request};
 use crate::process::{Env, Owner, Process};
-use crate::rows::schema;
 use crate::sights::Sight;
+use crate::tables::schemas;
 use crate::under_way::Waiting;
 
 const TICKS_PER_NEWS: u64 = 4;
@@ -147,17 +147,16 @@ impl Process {
         }
     }
 
-    /// Whoever leads sees to it that the table is there.
+    /// Whoever leads sees to it that the tables are there, one after the other.
     fn have_table(&mut self, env: &mut Env<'_>, id: PartitionId) {
         let token = CommitToken(self.next_token());
         let serves = self.serves(id, env.now);
         let Some(replica) = self.replicas.get_mut(&id).filter(|replica| !replica.creating && serves) else {
             return;
         };
-        if replica.partition.schema(crate::rows::TABLE).is_some() {
-            return;
-        }
-        if replica.partition.create_fragment(schema().into(), token).is_ok() {
+        let is_missing = |schema: &TableSchema| replica.partition.schema(schema.id).is_none();
+        let Some(missing) = schemas().find(is_missing) else { return };
+        if replica.partition.create_fragment(missing.into(), token).is_ok() {
             replica.creating = true;
             self.proposals.insert(token, Waiting::Table);
         }

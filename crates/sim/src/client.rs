@@ -16,12 +16,16 @@ use crate::rows::is_counter;
 use crate::script::{self, Kind, Script, Task};
 use crate::session::{JoinedPart, Reader, Session, Stage, Transaction, Work, tell};
 use crate::sights::Sight;
+use crate::statements::{Found, Program, sight_of};
 
 /// The home is asked again for the outcome after so long; and no longer than that.
 const ASK_AGAIN_US: u64 = 30_000;
 const PATIENCE_US: u64 = 1_500_000;
 /// A client whose transaction was rolled back does not try again at once.
 const AFTER_ROLLBACK_US: u64 = 10_000;
+/// Between two operations of a statement, once in so many, there is time enough for another leader.
+const STATEMENTS_PER_DELAY: u64 = 24;
+const DELAY_US: u64 = 700_000;
 /// Sessions are numbered from here on; below are the clients' slots.
 const FIRST_SESSION: u64 = 1000;
 
@@ -178,6 +182,8 @@ impl Process {
         // Where it has only read without locks it has nothing.
         state.parts.retain(|_, joined| joined.part.term != 0);
         let parts: Vec<Part> = state.parts.values().map(|joined| joined.part).collect();
+        let cascaded = state.program.as_ref().is_some_and(Program::has_cascaded);
+        env.ctx.history.records[state.number].cascaded = cascaded;
         if parts.is_empty() {
             let number = state.number;
             tell(env.ctx, number, Answer::Committed(Timestamp::ZERO));
@@ -263,7 +269,11 @@ impl Process {
         let (term, writes, value, list) = match answer {
             Ok(Reply::Worked(term, writes, value)) => (term, writes, value, None),
             Ok(Reply::List(term, writes, list)) => (term, writes, None, Some(list)),
-            _ => return self.abort(env, id),
+            answer => {
+                let number = state.number;
+                env.ctx.tell(|| format!("transaction {number} cannot go on: {answer:?}"));
+                return self.abort(env, id);
+            }
         };
         let Some(joined) = state.parts.get_mut(&partition) else { return };
         if joined.part.term != 0 && joined.part.term != term {
@@ -275,6 +285,7 @@ impl Process {
         }
         (joined.part.term, joined.part.writes) = (term, writes);
         let number = state.number;
+        let found = list.clone().map_or(Found::Row(value), Found::Children);
         if let Some((_, operation)) = state.script.next() {
             match list {
                 Some(list) => note_list(env.ctx, number, operation, list),
@@ -282,7 +293,21 @@ impl Process {
             }
         }
         state.script.found(&knobs, value);
-        self.pause_session(env, id, 1 + knobs.think_us.1 / 20);
+        let mut pause_us = 1 + knobs.think_us.1 / 20;
+        if let Some(program) = &mut state.program {
+            if env.ctx.random.one_in(STATEMENTS_PER_DELAY) {
+                pause_us = DELAY_US;
+            }
+            match program.go_on(Some(found)) {
+                Ok(next) => state.script.operations.extend(next),
+                Err(refusal) => {
+                    env.ctx.tell(|| format!("transaction {number} is refused: {refusal}"));
+                    sight_of(&refusal).into_iter().for_each(|sight| env.ctx.see(sight));
+                    return self.abort(env, id);
+                }
+            }
+        }
+        self.pause_session(env, id, pause_us);
     }
 
     /// Rolls back what has not been prepared.
@@ -405,12 +430,13 @@ impl Process {
     }
 }
 
-fn begin_transaction(ctx: &mut Context, process: (NodeId, u64), script: Script) -> Transaction {
+fn begin_transaction(ctx: &mut Context, process: (NodeId, u64), mut script: Script) -> Transaction {
     let number = ctx.history.begin(process);
     if let Kind::Once(request) = script.kind {
         ctx.history.records[number].request = Some(request);
     }
-    ctx.tell(|| format!("transaction {number} begins: {:?}", script.operations));
+    let program = begin_program(ctx, &mut script);
+    ctx.tell(|| format!("transaction {number} begins: {:?}, {:?}", script.kind, script.operations));
     for (_, operation) in &script.operations {
         if let Operation::Put((id, value)) = *operation
             && (crate::rows::REGISTERS..crate::rows::COUNTERS).contains(&id)
@@ -418,7 +444,16 @@ fn begin_transaction(ctx: &mut Context, process: (NodeId, u64), script: Script) 
             ctx.history.begin_register_write(number, id, value);
         }
     }
-    Transaction { number, script, parts: BTreeMap::new(), first_joined: None, stage: Stage::Working }
+    Transaction { number, script, program, parts: BTreeMap::new(), first_joined: None, stage: Stage::Working }
+}
+
+/// Statements say what they begin with.
+fn begin_program(ctx: &Context, script: &mut Script) -> Option<Program> {
+    let Kind::Statements(first, second) = script.kind else { return None };
+    let mut program = Program::new(ctx.knobs.clone(), std::iter::once(first).chain(second).collect());
+    let next = program.go_on(None).expect("nothing is refused before anything was read");
+    script.operations.extend(next);
+    Some(program)
 }
 
 /// A list was read.

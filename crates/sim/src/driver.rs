@@ -84,7 +84,7 @@ impl Process {
                 }
                 Action::Committed(token) => self.proposal_committed(env, id, token),
                 Action::Lost(token) => self.proposal_lost(env, id, token),
-                Action::Unknown(token) => self.proposal_unknown(env, token),
+                Action::Unknown(token) => self.proposal_unknown(env, id, token),
                 Action::WantCheckpoint(replica) => self.want_checkpoint(env, id, replica),
                 Action::Append(records, batch) => self.append(env, id, records, batch, timestamp),
             }

@@ -35,6 +35,8 @@ pub struct Record {
     pub counts: Vec<(i32, i32)>,
     /// What it carries out.
     pub request: Option<i32>,
+    /// Rows have gone with their parents, or got their new keys.
+    pub cascaded: bool,
     /// Its client had done the same before and not known what became of it.
     pub was_repeated: bool,
     /// The process in which its session was: what that did later is later everywhere.

@@ -7,6 +7,7 @@
 //!   `transfer` (copies for replicas that fell behind), `under_way` (what these have begun), `disk`, `network`, `message`
 //! - transactions: `server`, `operations` and `resolve` at the leaders, `client`, `reader`, `session` and `script` at the clients
 //! - applications: `requests` (exactly once), `follower` and `following` (change events)
+//! - foreign keys: `tables` (who refers to whom; no row is without its parent), `statements` at the clients, `table_rows` at the leaders
 //! - waiting: `deadlocks` at the leaders, `stuck` looks at all of them from outside
 //! - judgement: `history`, `linear`, `cycles`, and `sights`, the situations that runs must have been in
 //!
@@ -46,7 +47,10 @@ mod script;
 mod server;
 mod session;
 mod sights;
+mod statements;
 mod stuck;
+mod table_rows;
+mod tables;
 mod transfer;
 mod under_way;
 mod world;

@@ -3,12 +3,16 @@
 //! Raft's messages travel as bytes, as they do between processes. Requests have a number, which the reply carries back;
 //! number 0 asks for no reply.
 
-use shoal_partition::{Agreement, Decision, Gap, HomeOutcome, LogEnd, OwnedWrite, ReplicaReport, WaitEdge};
+use shoal_foreign_keys::ScanLock;
+use shoal_partition::{
+    Agreement, Decision, Gap, HomeOutcome, LockMode, LogEnd, OwnedWrite, ReplicaReport, WaitEdge,
+};
 use shoal_replication::Piece;
 use shoal_two_phase as two_phase;
 use shoal_types::{NodeId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::rows::Row;
+use crate::tables::TableRow;
 
 /// One message on its way.
 #[derive(Clone, Debug)]
@@ -66,6 +70,14 @@ pub enum Operation {
     ReadRange(i32, i32),
     /// Takes back what the transaction has written in this partition, but for so many writes: those of its first operation there.
     RollBackTo(u32),
+    /// Of one of the tables that refer to each other, as the next ones: reads the row with this id.
+    ReadRow(TableId, i32, Option<LockMode>),
+    /// Reads and locks all rows with this `k`.
+    ReadChildren(TableId, i32, ScanLock),
+    PutRow(TableId, Row),
+    /// Refused if there is a row with this id.
+    InsertRow(TableId, Row),
+    RemoveRow(TableId, i32),
 }
 
 impl Operation {
@@ -78,6 +90,8 @@ impl Operation {
                 | Operation::ListShared(_)
                 | Operation::ListNewest(_)
                 | Operation::RollBackTo(_)
+                | Operation::ReadRow(..)
+                | Operation::ReadChildren(..)
         )
     }
 }
@@ -169,7 +183,8 @@ pub enum Reply {
     /// What was read, and in which term.
     Value(Option<i32>),
     Visible(Timestamp, u64),
-    Rows(Vec<Row>),
+    /// And those of the tables that refer to each other.
+    Rows(Vec<Row>, Vec<TableRow>),
     Fine,
     Committed(Timestamp),
     NotCommitted,

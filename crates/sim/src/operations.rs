@@ -38,6 +38,13 @@ impl Process {
             let writes = if has_joined { self.partition(part.partition).savepoint(id).0 } else { 0 };
             return Ok(Served::Reply(Reply::List(if has_joined { term } else { 0 }, writes, elements)));
         }
+        if let Operation::ReadChildren(table, parent, mode) = operation {
+            let Step::Ready(children) = self.read_children(part, (table, parent), mode, token)? else {
+                return Ok(Served::Waits);
+            };
+            let writes = self.partition(part.partition).savepoint(id).0;
+            return Ok(Served::Reply(Reply::List(term, writes, children)));
+        }
         let value = match self.operate(part, operation, token)? {
             Step::Wait(_) => return Ok(Served::Waits),
             Step::Ready(Ok(value)) => value,
@@ -48,8 +55,10 @@ impl Process {
             let marked = self.partition(part.partition).insert(id, TABLE, &row, token)?;
             assert!(matches!(marked, Step::Ready(WriteOutcome::Done)), "nobody else writes this mark");
         }
-        let writes = self.partition(part.partition).savepoint(id).0;
-        Ok(Served::Reply(Reply::Worked(term, writes, value)))
+        // A transaction that has only read without locks has not joined.
+        let has_joined = part.term != 0 || !matches!(operation, Operation::ReadRow(_, _, None));
+        let writes = if has_joined { self.partition(part.partition).savepoint(id).0 } else { 0 };
+        Ok(Served::Reply(Reply::Worked(if has_joined { term } else { 0 }, writes, value)))
     }
 
     /// Carries out all operations and proposes the commit. If one has to wait, all begin again.
@@ -137,6 +146,11 @@ impl Process {
             Operation::ListShared(_) | Operation::ListNewest(_) => {
                 return Ok(Step::Ready(Err("a list is read in another way")));
             }
+            Operation::ReadRow(..)
+            | Operation::PutRow(..)
+            | Operation::InsertRow(..)
+            | Operation::RemoveRow(..)
+            | Operation::ReadChildren(..) => return self.operate_on_table(part, operation, token),
             Operation::Append(made_by) => {
                 let newest = self.newest_between(part.partition, None, VERSIONS, MARKS)?;
                 let newest = newest.map_or(VERSIONS, |(id, _)| id);
@@ -280,7 +294,7 @@ impl Process {
                 VisitAnswer::Continue
             })?;
             match step {
-                Step::Ready(ScanState::Done) => return Ok(Served::Reply(Reply::Rows(rows))),
+                Step::Ready(ScanState::Done) => return self.scan_tables(id, snapshot, rows, token),
                 Step::Ready(ScanState::More) => {}
                 Step::Wait(_) => return Ok(Served::Waits),
             }

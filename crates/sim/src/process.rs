@@ -21,6 +21,7 @@ use crate::message::{Body, Failure, Packet, Request};
 use crate::rows::Codec;
 use crate::session::Session;
 use crate::sights::Sight;
+use crate::tables::Database;
 use crate::under_way::{DeadlockSearch, Installing, Keeper, Outgoing, Waiting, WaitingRequest};
 
 /// A call that has no reply after so long has failed.
@@ -152,6 +153,7 @@ pub struct Process {
     /// The terms in which partitions have served here.
     pub home_terms: BTreeMap<PartitionId, u64>,
     pub codec: Codec,
+    pub database: Database,
     pub durability: Durability,
     /// Durability was switched to disk: all that was acknowledged from memory is on the disk when this is.
     pub switches_at: Option<u64>,
@@ -208,6 +210,7 @@ impl Process {
             is_fresh_from_pause: false,
             home_terms: BTreeMap::new(),
             codec: Codec::default(),
+            database: Database::default(),
             durability,
             switches_at: None,
             noted_whole: false,

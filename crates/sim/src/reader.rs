@@ -9,6 +9,7 @@ use crate::message::{Answer, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::session::{Reader, Work};
 use crate::sights::Sight;
+use crate::tables::check_parents;
 
 impl Process {
     fn reader(&mut self, id: u64) -> Option<&mut Reader> {
@@ -33,9 +34,13 @@ impl Process {
             return self.call_leader(env, request, Owner::Session(id, partition));
         }
         let (rows, told, began_at) = (std::mem::take(&mut reader.rows), reader.told, reader.began_at);
+        let beside = std::mem::take(&mut reader.beside);
         let again = reader.again > 0;
         reader.again = reader.again.saturating_sub(1);
         if let Err(error) = env.ctx.history.check_rows(&rows, told, &format!("the snapshot at {snapshot}")) {
+            env.ctx.accuse(error);
+        }
+        if let Err(error) = check_parents(&beside, &format!("the snapshot at {snapshot}")) {
             env.ctx.accuse(error);
         }
         if env.ctx.history.saw_lists(began_at, &rows) {
@@ -85,8 +90,9 @@ impl Process {
                 self.begin_reading(env, id);
                 self.read_on(env, id);
             }
-            Ok(Reply::Rows(rows)) => {
+            Ok(Reply::Rows(rows, beside)) => {
                 reader.rows.insert(partition, rows);
+                reader.beside.extend(beside);
                 let longest_us = if env.ctx.random.one_in(4) { 300_000 } else { 3_000 };
                 self.pause_session(env, id, longest_us);
             }

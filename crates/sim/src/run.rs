@@ -12,6 +12,8 @@ use crate::message::Operation;
 use crate::rows::*;
 use crate::script::{Kind, Script, Task};
 use crate::sights::Sights;
+use crate::table_rows::rows_of_tables;
+use crate::tables::{TableRow, check_parents, schemas};
 use crate::world::World;
 
 const OPENING_LIMIT_US: u64 = 10_000_000;
@@ -182,16 +184,19 @@ impl World {
     fn check_end(&mut self) -> Result<(), String> {
         let knobs = self.ctx.knobs.clone();
         let mut rows: BTreeMap<PartitionId, Vec<Row>> = BTreeMap::new();
+        let mut beside: Vec<TableRow> = Vec::new();
         for id in knobs.all_partitions() {
             self.check_replicas(id)?;
             let Some(server) = self.server_of(id) else { return Err(format!("nobody serves partition {id}")) };
             if let Some(process) = self.process(server) {
                 rows.insert(id, all_rows(process.partition(id))?);
+                beside.extend(all_rows_beside(process.partition(id))?);
             }
         }
         let versions = rows.remove(&knobs.meta()).unwrap_or_default();
         let told = self.ctx.history.committed.len();
         self.ctx.history.check_rows(&rows, told, "the end")?;
+        check_parents(&beside, "the end")?;
         self.ctx.history.check_counters(&rows)?;
         self.ctx.history.requests.check_end(&rows)?;
         for (id, rows) in &rows {
@@ -220,7 +225,8 @@ impl World {
             partition.set_gc_horizon(Timestamp(u64::MAX - 1));
             partition.collect_garbage(usize::MAX);
             let charged = partition.config().budget.used_bytes();
-            let there = partition.usage(TABLE).map_or(0, |usage| usage.bytes);
+            let there: u64 =
+                schemas().filter_map(|schema| partition.usage(schema.id)).map(|usage| usage.bytes).sum();
             let is_pinned = partition.activity().old_versions > 0;
             if charged != there && !is_pinned {
                 return Err(format!("node {voter} is charged {charged} bytes for {there} in partition {id}"));
@@ -262,6 +268,14 @@ fn all_rows(partition: &mut Partition) -> Result<Vec<Row>, String> {
     });
     match step {
         Ok(Step::Ready(_)) => Ok(rows),
+        Ok(Step::Wait(blocked)) => Err(format!("a row is still locked by {blocked:?}")),
+        Err(error) => Err(format!("rows cannot be read: {error}")),
+    }
+}
+
+fn all_rows_beside(partition: &mut Partition) -> Result<Vec<TableRow>, String> {
+    match rows_of_tables(partition, &ReadView::newest(None, WaitToken(0))) {
+        Ok(Step::Ready(rows)) => Ok(rows),
         Ok(Step::Wait(blocked)) => Err(format!("a row is still locked by {blocked:?}")),
         Err(error) => Err(format!("rows cannot be read: {error}")),
     }

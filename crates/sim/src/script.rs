@@ -7,6 +7,7 @@ use crate::knobs::Knobs;
 use crate::message::Operation;
 use crate::random::Random;
 use crate::rows::*;
+use crate::statements::Statement;
 
 /// Counters in the database.
 const COUNTERS_THERE: u64 = 2;
@@ -31,6 +32,8 @@ pub enum Kind {
     Batch,
     /// A block of this sequence's numbers is taken.
     Block(i32),
+    /// Statements on tables that refer to each other say on the way what they read and write.
+    Statements(Statement, Option<Statement>),
 }
 
 #[derive(Clone, Debug)]
@@ -117,7 +120,7 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
     let at = |id: i32| knobs.partition_of(id);
     let mut operations = Vec::new();
     let mut kind = Kind::Plain;
-    match random.below(32) {
+    match random.below(38) {
         0..5 => {
             let from = random.below(knobs.accounts as u64) as i32;
             let to = (from + 1 + random.below(knobs.accounts as u64 - 1) as i32) % knobs.accounts;
@@ -240,6 +243,10 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
             let sequence = SEQUENCES + random.below(2) as i32;
             kind = Kind::Block(sequence);
             operations.push((at(sequence), Operation::Add(sequence, BLOCK)));
+        }
+        32.. => {
+            let statement = Statement::draw(random);
+            kind = Kind::Statements(statement, random.one_in(3).then(|| Statement::draw(random)));
         }
         24..26 => match history.requests.begin(random) {
             Some(request) => return Task::Transaction(once(knobs, request, history)),

@@ -421,7 +421,15 @@ impl Process {
                     self.tell_leader(env, Request::Confirm(home, transaction, partition));
                 }
             }
-            Some(Waiting::Table | Waiting::Nobody) | None => {}
+            Some(Waiting::Table) => self.table_proposed(partition),
+            Some(Waiting::Nobody) | None => {}
+        }
+    }
+
+    /// Whether the table is there shows when the partition serves: the next one is made, or the same again.
+    fn table_proposed(&mut self, partition: PartitionId) {
+        if let Some(replica) = self.replicas.get_mut(&partition) {
+            replica.creating = false;
         }
     }
 
@@ -431,23 +439,20 @@ impl Process {
             Some(Waiting::Prepare { from, number, .. } | Waiting::Decide { from, number }) => {
                 self.reply(env, from, number, Reply::Lost);
             }
-            Some(Waiting::Table) => {
-                if let Some(replica) = self.replicas.get_mut(&partition) {
-                    replica.creating = false;
-                }
-            }
+            Some(Waiting::Table) => self.table_proposed(partition),
             Some(Waiting::Learnt { .. } | Waiting::Nobody) | None => {}
         }
     }
 
-    pub fn proposal_unknown(&mut self, env: &mut Env<'_>, token: CommitToken) {
+    pub fn proposal_unknown(&mut self, env: &mut Env<'_>, partition: PartitionId, token: CommitToken) {
         match self.proposals.remove(&token) {
             Some(
                 Waiting::Commit { from, number, .. }
                 | Waiting::Prepare { from, number, .. }
                 | Waiting::Decide { from, number },
             ) => self.reply(env, from, number, Reply::Unknown),
-            Some(Waiting::Learnt { .. } | Waiting::Table | Waiting::Nobody) | None => {}
+            Some(Waiting::Table) => self.table_proposed(partition),
+            Some(Waiting::Learnt { .. } | Waiting::Nobody) | None => {}
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::message::Part;
 use crate::rows::Row;
 use crate::script::Script;
 use crate::sights::Sight;
+use crate::statements::Program;
+use crate::tables::TableRow;
 
 /// After one in so many commits over several partitions that are in memory alone all nodes die, so soon.
 const DIES_ONE_IN: u64 = 20;
@@ -40,6 +42,8 @@ pub enum Work {
 pub struct Transaction {
     pub number: usize,
     pub script: Script,
+    /// Of a script of statements: it says what comes next.
+    pub program: Option<Program>,
     pub parts: BTreeMap<PartitionId, JoinedPart>,
     /// When the first of them was joined.
     pub first_joined: Option<Millis>,
@@ -102,6 +106,8 @@ pub struct Reader {
     pub told: usize,
     pub began_at: u64,
     pub rows: BTreeMap<PartitionId, Vec<Row>>,
+    /// Of the tables that refer to each other.
+    pub beside: Vec<TableRow>,
     /// Partitions that are left to be read, the next one last.
     pub left: Vec<PartitionId>,
     /// Times that it reads everything again.
@@ -118,6 +124,7 @@ impl Reader {
             told: ctx.history.committed.len(),
             began_at: ctx.history.moment(),
             rows: BTreeMap::new(),
+            beside: Vec::new(),
             left: Vec::new(),
             again: ctx.random.below(2),
         }
@@ -144,7 +151,7 @@ pub fn tell(ctx: &mut Context, number: usize, answer: Answer) {
             let record = &ctx.history.records[number];
             let is_over_several = record.wrote_to.len() > 1;
             let dies = record.wrote_to.len() > 1 && ctx.knobs.durability == Durability::Replicated;
-            let was_repeated = record.was_repeated;
+            let (was_repeated, cascaded) = (record.was_repeated, record.cascaded);
             let levels: Vec<Level> =
                 record.read.iter().filter(|read| read.is_list()).map(|read| read.level).collect();
             let read_and_wrote = !record.overwrote.is_empty() && !record.read.is_empty();
@@ -153,6 +160,9 @@ pub fn tell(ctx: &mut Context, number: usize, answer: Answer) {
             }
             if was_repeated {
                 ctx.see(Sight::RepeatedAfterUnknown);
+            }
+            if cascaded {
+                ctx.see(Sight::Cascaded);
             }
             for level in levels {
                 ctx.see(if level == Level::Serializable { Sight::ListRead } else { Sight::ListReadNewest });

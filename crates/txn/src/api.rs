@@ -27,6 +27,8 @@ pub enum LockWait {
     NoWait,
     /// SKIP LOCKED: the row is left out.
     SkipLocked,
+    /// As `Wait`; and what others have staged in the range is waited for, and nothing new comes into it, at READ COMMITTED too.
+    WaitAndCloseGaps,
 }
 
 /// How rows are read.

@@ -300,11 +300,12 @@ impl Transaction {
 
     pub(crate) fn lock_request(&self, mode: ReadMode) -> Option<LockRequest> {
         let policy = match mode.wait {
-            LockWait::Wait => LockPolicy::Wait,
+            LockWait::Wait | LockWait::WaitAndCloseGaps => LockPolicy::Wait,
             LockWait::NoWait => LockPolicy::NoWait,
             LockWait::SkipLocked => LockPolicy::SkipLocked,
         };
-        Some(LockRequest { mode: mode.lock?, policy, lock_gaps: self.isolation != Isolation::ReadCommitted })
+        let lock_gaps = self.isolation != Isolation::ReadCommitted || mode.wait == LockWait::WaitAndCloseGaps;
+        Some(LockRequest { mode: mode.lock?, policy, lock_gaps })
     }
 
     /// Locks of this partition that a statement does not need after all may be let go: it surely took them itself.

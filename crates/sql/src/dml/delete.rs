@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use shoal_expr::EvalContext;
-use shoal_txn::foreign_keys::{ForeignKeys, Gone};
+use shoal_txn::foreign_keys::{ForeignKeys, Gone, is_gone};
 use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
@@ -90,7 +90,7 @@ async fn delete_found(
     for rows in found.rows.chunks(batch) {
         ctx.check_between_batches().await?;
         found.held.give_back(rows.iter().map(|row| found_bytes(row)).sum());
-        let rows: Vec<Vec<u8>> = rows.iter().filter(|row| !gone.has(table, row)).cloned().collect();
+        let rows: Vec<Vec<u8>> = rows.iter().filter(|row| !is_gone(&gone, table, row)).cloned().collect();
         if rows.is_empty() || !prepare_delete(keys, table, &rows, (plan.ignore, &mut gone), ctx).await? {
             continue;
         }
@@ -206,7 +206,7 @@ async fn change_target(
     affected.found += 1;
     if plan.delete {
         if let Some(keys) = target.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
-            if gone.has(table, &old) {
+            if is_gone(gone, table, &old) {
                 return Ok(());
             }
             if !prepare_delete(keys, table, std::slice::from_ref(&old), (plan.ignore, gone), ctx).await? {

@@ -28,7 +28,7 @@ pub async fn prepare_update(
     let outcomes = ctx.transaction.lock_parents(keys, table, &written).await?;
     let outcome = match outcomes.into_iter().flatten().next() {
         Some(error) => Err(error),
-        None => ctx.transaction.update_children(keys, table, rows, &mut Gone::default()).await,
+        None => ctx.transaction.update_children(keys, table, rows).await,
     };
     Ok(settle(outcome, &start, ignore, ctx)?.then_some(start))
 }

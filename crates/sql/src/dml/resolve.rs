@@ -6,7 +6,7 @@ use shoal_cluster::Table;
 use shoal_expr::Expr;
 use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_parser::ast::{self, DeleteTarget};
-use shoal_txn::foreign_keys::ForeignKeys;
+use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::row::on_update_columns;
@@ -425,7 +425,7 @@ impl Resolver<'_> {
             if let Some(mut finder) = finder {
                 finder.constants = state.constants;
                 let foreign =
-                    ForeignKeys::of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
+                    foreign_keys_of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
                 let triggers = self.triggers(&table);
                 return Ok(PlanKind::Delete(DeletePlan { finder, foreign, triggers, ignore: statement.ignore }));
             }
@@ -525,7 +525,7 @@ impl Resolver<'_> {
             });
         }
         for target in &mut targets {
-            target.rules.foreign = ForeignKeys::of(self.environment.catalog, &target.table);
+            target.rules.foreign = foreign_keys_of(self.environment.catalog, &target.table);
             target.rules.triggers = self.triggers(&target.table);
         }
         let changed =

@@ -1,7 +1,7 @@
 //! UPDATE and DELETE of a table with triggers: row by row.
 
 use shoal_txn::Inserted;
-use shoal_txn::foreign_keys::Gone;
+use shoal_txn::foreign_keys::{Gone, is_gone};
 use shoal_types::{Result, Value};
 
 use super::foreign::{prepare_delete, prepare_update};
@@ -117,7 +117,7 @@ pub async fn delete(
         triggers.before(Event::Delete, Some(&old), None, ctx).await?;
         if let Some(keys) = plan.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
             let rows = std::slice::from_ref(&stored);
-            if gone.has(table, &stored)
+            if is_gone(&gone, table, &stored)
                 || !prepare_delete(keys, table, rows, (plan.ignore, &mut gone), ctx).await?
             {
                 continue;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{Expr, Operation};
-use shoal_txn::foreign_keys::ForeignKeys;
+use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, TableSchema};
 
 use super::Resolver;
@@ -109,7 +109,7 @@ impl Resolver<'_> {
     /// The rules of a table that is written. Errors: what is wrong with its definition, in MySQL's words.
     pub fn row_rules(&mut self, table: &Arc<Table>) -> Result<RowRules> {
         let schema = &table.schema;
-        let foreign = ForeignKeys::of(self.environment.catalog, table);
+        let foreign = foreign_keys_of(self.environment.catalog, table);
         let triggers = self.triggers(table);
         let mut rules = RowRules { foreign, triggers, ..RowRules::default() };
         let reads = |column: &shoal_types::Column| {

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_cluster::{Change, Node, Sequence, Table, TableHold, unique_table_schema};
 use shoal_parser::ast::{self, AlterTable, AlterTableAction};
-use shoal_txn::foreign_keys::ForeignKeys;
+use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{IndexId, Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
@@ -385,7 +385,7 @@ async fn by_copy(
     let outcome = async {
         let (defaults, rules) = defaults::resolve(session, &hidden.table)?;
         let foreign = match adds_foreign_keys(session, &table.schema, &hidden.table.schema) {
-            true => ForeignKeys::of(&node.catalog(), &hidden.table),
+            true => foreign_keys_of(&node.catalog(), &hidden.table),
             false => None,
         };
         let conversion = copy::Conversion {
