@@ -1,6 +1,8 @@
 //! What sessions of a cluster may rely on, on whichever node they are.
 
+use std::panic::AssertUnwindSafe;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -107,11 +109,11 @@ fn led_by(cluster: &StartedCluster, id: u64) -> usize {
     node["leads"].as_array().map_or(0, Vec::len)
 }
 
-/// A transfer between two rows in two statements.
-fn transfer(client: &mut Client, number: u64) -> Result<(), Error> {
+/// A transfer between two of a client's 16 rows in two statements.
+fn transfer(client: &mut Client, first: u64, number: u64) -> Result<(), Error> {
     client.execute("BEGIN")?;
-    client.execute(&format!("UPDATE t SET v=v-1 WHERE id={}", number % 64))?;
-    client.execute(&format!("UPDATE t SET v=v+1 WHERE id={}", (number + 1) % 64))?;
+    client.execute(&format!("UPDATE t SET v=v-1 WHERE id={}", first + number % 16))?;
+    client.execute(&format!("UPDATE t SET v=v+1 WHERE id={}", first + (number + 1) % 16))?;
     client.execute("COMMIT")?;
     Ok(())
 }
@@ -125,13 +127,25 @@ fn leading_follows_the_clients_and_no_transaction_notices() {
     run(&mut client, &[&format!("INSERT INTO t VALUES {}", rows.join(","))]);
     let partitions = led_by(&cluster, 1) + led_by(&cluster, 2);
     assert!(led_by(&cluster, 1) > 0);
-    let mut number = 0;
-    wait_until("node 2 to lead everything", || {
-        for _ in 0..2000 {
-            transfer(&mut client, number).unwrap_or_else(|error| panic!("transfer {number}: {error}"));
-            number += 1;
+    // The work goes on while somebody looks: it is where it comes from over some seconds that counts, not what it was before a pause.
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for first in (0..64).step_by(16) {
+            let (cluster, is_over) = (&cluster, &is_over);
+            scope.spawn(move || {
+                let mut client = cluster.client(2);
+                for number in (0..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                    transfer(&mut client, first, number)
+                        .unwrap_or_else(|error| panic!("transfer {number}: {error}"));
+                }
+            });
         }
-        led_by(&cluster, 2) == partitions
+        // Whatever comes of it, the clients end.
+        let waited = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            wait_until("node 2 to lead everything", || led_by(&cluster, 2) == partitions);
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
     assert_eq!(client.text("SELECT SUM(v) FROM t").unwrap(), ["0"]);
 }
