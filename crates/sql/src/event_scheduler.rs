@@ -1,10 +1,13 @@
 //! The scheduler of events (MySQL 8.4 manual, "The Event Scheduler").
 //!
 //! Every node that serves SQL has one, and each event runs at one of them: whoever has put the time of the run into the dictionary
-//! runs it. Nodes look in the order of their ids, so that mostly one tries. An event whose last run goes on does not begin again.
+//! runs it. Nodes look in the order of their ids, so that mostly one tries. An event whose time comes while its last run goes on runs beside itself,
+//! as in MySQL.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,10 +24,37 @@ use crate::server::Server;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How much longer a node waits for each one that looks before it.
 const TURN: Duration = Duration::from_millis(300);
-/// Events that run at a time.
+/// Events that run at a time, at this node.
 const RUNNING_MAX: usize = 64;
+/// Runs of one event among them: one that never ends must not keep the others from running.
+const RUNS_MAX: usize = 16;
 
 type Name = (String, String);
+
+/// How often each event is running here.
+#[derive(Default)]
+struct Running(HashMap<Name, usize>);
+
+impl Running {
+    fn begin(&mut self, name: &Name) {
+        *self.0.entry(name.clone()).or_default() += 1;
+    }
+
+    fn end(&mut self, name: &Name) {
+        if let Some(runs) = self.0.get_mut(name) {
+            *runs -= 1;
+        }
+        self.0.retain(|_, runs| *runs > 0);
+    }
+
+    fn count(&self) -> usize {
+        self.0.values().sum()
+    }
+
+    fn has_room_for(&self, name: &Name) -> bool {
+        self.0.get(name).is_none_or(|runs| *runs < RUNS_MAX)
+    }
+}
 
 /// A running scheduler.
 pub struct EventScheduler {
@@ -70,7 +100,7 @@ impl EventScheduler {
 }
 
 async fn look_again_and_again(server: &Arc<Server>, report: fn(&str)) {
-    let running: Arc<Mutex<HashSet<Name>>> = Arc::default();
+    let running: Rc<RefCell<Running>> = Rc::default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         if server.global_text("event_scheduler") != "ON" {
@@ -86,21 +116,21 @@ async fn look_again_and_again(server: &Arc<Server>, report: fn(&str)) {
                     continue;
                 }
             }
-            running.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-            let (server, running) = (Arc::clone(server), Arc::clone(&running));
+            running.borrow_mut().begin(&name);
+            let (server, running) = (Arc::clone(server), Rc::clone(&running));
             tokio::task::spawn_local(async move {
                 if let Err(error) = run_event(&server, &event).await {
                     let (user, host) = &event.definer;
                     report(&format!("event {}.{} of {user}@{host}: {}", name.0, name.1, error.message()));
                 }
-                running.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+                running.borrow_mut().end(&name);
             });
         }
     }
 }
 
 /// The events whose time has come, and that this node may run.
-fn due(server: &Server, running: &Mutex<HashSet<Name>>) -> Vec<Arc<Program>> {
+fn due(server: &Server, running: &RefCell<Running>) -> Vec<Arc<Program>> {
     let catalog = server.node.catalog();
     let all = catalog.databases.values().flat_map(|database| database.programs.all());
     let mut events = all.filter(|program| program.kind == ProgramKind::Event).peekable();
@@ -108,12 +138,12 @@ fn due(server: &Server, running: &Mutex<HashSet<Name>>) -> Vec<Arc<Program>> {
         return Vec::new();
     }
     let now = server.clock_micros() - wait_for_others(server);
-    let running = running.lock().unwrap_or_else(PoisonError::into_inner);
+    let running = running.borrow();
     let is_due = |event: &&Arc<Program>| {
         event.schedule.as_ref().is_some_and(|schedule| schedule::due(schedule, now).is_some())
-            && !running.contains(&(event.database.clone(), event.name.clone()))
+            && running.has_room_for(&(event.database.clone(), event.name.clone()))
     };
-    let room = RUNNING_MAX.saturating_sub(running.len());
+    let room = RUNNING_MAX.saturating_sub(running.count());
     events.filter(is_due).take(room).cloned().collect()
 }
 

@@ -234,7 +234,8 @@ fn incompatible(column: &str, parent_column: &str, name: &str) -> Error {
 
 /// Keys of both types are the same bytes for the same values. Lengths of texts may differ, as in InnoDB.
 fn are_compatible(child: &SqlType, parent: &SqlType) -> bool {
-    child.base == parent.base
+    let is_text = |one: &SqlType| matches!(one.base, BaseType::Char | BaseType::VarChar);
+    (child.base == parent.base || is_text(child) && is_text(parent))
         && child.unsigned == parent.unsigned
         && child.decimals == parent.decimals
         && child.collation == parent.collation

@@ -61,12 +61,25 @@ pub async fn fill_columns(
     for (column, state) in columns.iter().zip(states) {
         for row in 0..batch.len() {
             ctx.check_between_batches().await?;
+            if !is_needed(column, batch.row(row), ctx)? {
+                batch.row_mut(row)[column.position] = Value::Null;
+                continue;
+            }
             let found = bind_and_run(column, state, batch.row(row), ctx).await?;
             let value = result(column, &found, batch.row(row), ctx).await?;
             batch.row_mut(row)[column.position] = value;
         }
     }
     Ok(())
+}
+
+/// Whether anybody looks at the result. What there is to say of that is said where the expression around is evaluated.
+fn is_needed(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<bool> {
+    let Some(needed) = &column.needed else { return Ok(true) };
+    let before = std::mem::take(&mut ctx.eval.warnings);
+    let is_needed = needed.eval_bool(row, &mut ctx.eval);
+    ctx.eval.warnings = before;
+    Ok(is_needed? == Some(true))
 }
 
 async fn bind_and_run(

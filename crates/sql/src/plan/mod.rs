@@ -215,6 +215,8 @@ pub struct ConstantSubquery {
 pub struct SubqueryColumn {
     pub plan: Arc<QueryPlan>,
     pub kind: SubqueryKind,
+    /// Where this is not true the result is not looked at, and the subquery does not run. `None`: it always is.
+    pub needed: Option<Expr>,
     /// Slots to fill from the row before the subquery runs; empty = it runs once.
     pub outer: Vec<(usize, Expr)>,
     /// Where its result goes.

@@ -40,11 +40,11 @@ impl<'a> Resolver<'a> {
             ast::Expr::Unary { operator, operand } => self.unary(*operator, operand),
             ast::Expr::Binary { operator, left, right } => self.binary(*operator, left, right),
             ast::Expr::And(operands) => {
-                let operands = self.expressions(operands)?;
+                let operands = self.and_operands(operands)?;
                 build::and(operands, context)
             }
             ast::Expr::Or(operands) => {
-                let operands = self.expressions(operands)?;
+                let operands = self.or_operands(operands)?;
                 build::or(operands, context)
             }
             ast::Expr::Like { operand, pattern, escape, negated } => {
@@ -314,16 +314,6 @@ impl<'a> Resolver<'a> {
         build::row_in_list(left, rows, negated, context)
     }
 
-    fn case(&mut self, case: &ast::Case) -> Result<Expr> {
-        let operand = case.operand.as_ref().map(|operand| self.expression(operand)).transpose()?;
-        let mut branches = Vec::with_capacity(case.branches.len());
-        for (condition, result) in &case.branches {
-            branches.push((self.expression(condition)?, self.expression(result)?));
-        }
-        let otherwise = case.otherwise.as_ref().map(|otherwise| self.expression(otherwise)).transpose()?;
-        build::case(operand, branches, otherwise, self.build())
-    }
-
     fn function(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
         let name = call.name.value.to_ascii_lowercase();
         if let Some(schema) = &call.schema {
@@ -341,7 +331,7 @@ impl<'a> Resolver<'a> {
         {
             return Ok(found);
         }
-        let arguments = self.expressions(&call.arguments)?;
+        let arguments = self.arguments_of(&name, &call.arguments)?;
         build::function(&name, arguments, self.build())
     }
 }

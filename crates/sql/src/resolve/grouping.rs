@@ -207,6 +207,7 @@ impl SubqueryColumn {
         for (_, expression) in &mut self.outer {
             visit(expression);
         }
+        self.needed.iter_mut().for_each(&mut *visit);
         match &mut self.kind {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } => left.iter_mut().for_each(visit),
             SubqueryKind::Quantified { left, .. } => visit(left),

@@ -9,6 +9,7 @@ pub mod from;
 pub mod function;
 pub mod functional;
 pub mod grouping;
+mod guard;
 pub mod locals;
 pub mod names;
 pub mod row_rules;
@@ -153,6 +154,8 @@ pub struct BlockState {
     pub inside_aggregate: bool,
     /// What it calls is called once for each time that it is written: VALUES of INSERT.
     pub calls_once: bool,
+    /// Operands around that are not always looked at.
+    pub sometimes: u32,
     /// Of a statement that changes rows: there is nothing to compute aggregates over.
     pub no_aggregates: bool,
 }

@@ -153,7 +153,9 @@ impl Resolver<'_> {
         forget_row_order(&mut resolved.plan);
         let is_single = matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
         let is_once = self.block().calls_once || !resolved.plan.is_run_each_time();
-        let constant = resolved.outer.is_empty() && is_single && is_once;
+        let is_call = matches!(resolved.plan.body, crate::plan::QueryBody::Call(_));
+        let is_sometimes = is_call && self.block().sometimes > 0 && !self.block().calls_once;
+        let constant = resolved.outer.is_empty() && is_single && is_once && !is_sometimes;
         if constant {
             let slot = self.next_slot;
             self.next_slot += 1;
@@ -169,7 +171,13 @@ impl Resolver<'_> {
         let block = self.block();
         let late = block.clause.allows_aggregates() && !block.inside_aggregate;
         let list = if late { &mut block.late_subqueries } else { &mut block.subqueries };
-        list.push(SubqueryColumn { plan: Arc::new(resolved.plan), kind, outer: resolved.outer, position: 0 });
+        list.push(SubqueryColumn {
+            plan: Arc::new(resolved.plan),
+            kind,
+            outer: resolved.outer,
+            needed: None,
+            position: 0,
+        });
         let place = (late, list.len() - 1);
         block.subquery_places.push(place);
         let position = SUBQUERY_BASE + block.subquery_places.len() - 1;

@@ -17,7 +17,7 @@ mod objects;
 mod server;
 
 use shoal_parser::ast::{self, Show, Statement};
-use shoal_types::{Collation, Error, Result};
+use shoal_types::{Collation, Error, ErrorCode, Result};
 
 use crate::frontend::{ResultColumn, ResultSink};
 use crate::resolve::scope::ScopeTable;
@@ -122,14 +122,22 @@ fn listing(session: &mut Session, show: &Show) -> Result<Listing> {
         Show::Grants { account, using } => create::grants(session, account.as_ref(), using),
         Show::ProcedureStatus { .. } => Ok(objects::routines(session, "PROCEDURE")),
         Show::FunctionStatus { .. } => Ok(objects::routines(session, "FUNCTION")),
-        Show::ProcedureCode(_) => Err(Error::unsupported("SHOW PROCEDURE CODE")),
-        Show::FunctionCode(_) => Err(Error::unsupported("SHOW FUNCTION CODE")),
+        Show::ProcedureCode(_) => Err(needs_debug_build("SHOW PROCEDURE CODE")),
+        Show::FunctionCode(_) => Err(needs_debug_build("SHOW FUNCTION CODE")),
         Show::ParseTree(_) => Err(Error::unsupported("SHOW PARSE_TREE")),
         Show::Warnings { .. } | Show::Errors { .. } => Ok(conditions::listing(session, false)),
         Show::WarningCount => Ok(conditions::count_listing(session, false)),
         Show::ErrorCount => Ok(conditions::count_listing(session, true)),
         other => server::listing(session, other),
     }
+}
+
+/// Errors: 1289, as of MySQL's usual builds.
+fn needs_debug_build(feature: &str) -> Error {
+    let message = format!(
+        "The '{feature}' feature is disabled; you need MySQL built with '--with-debug' to have it working"
+    );
+    Error::new(ErrorCode::FeatureDisabled, message)
 }
 
 /// The columns that a statement's result will have, for PREPARE; none for statements without a result.

@@ -229,6 +229,7 @@ error_codes! {
     UnknownStorageEngine 1286 b"42000",
     WarnDeprecatedSyntax 1287 b"HY000",
     NonUpdatableTable 1288 b"HY000",
+    FeatureDisabled 1289 b"HY000",
     OptionPreventsStatement 1290 b"HY000",
     DuplicatedValueInType 1291 b"HY000",
     TruncatedWrongValue 1292 b"22007",
