@@ -156,7 +156,7 @@ pub fn unique_key_over(table: &Table, columns: &[usize]) -> Option<usize> {
             && index.columns.iter().all(|part| part.prefix_length == 0 && columns.contains(&part.column))
     };
     let mut indexes = table.schema.indexes.iter().enumerate();
-    let found = indexes.find(|(_, index)| index.unique && consists(index));
+    let found = indexes.find(|(_, index)| index.unique && !index.building && consists(index));
     found.map(|(position, _)| position)
 }
 
@@ -170,7 +170,8 @@ pub fn index_beginning_with(table: &Table, columns: &[usize]) -> Option<usize> {
                 .zip(columns)
                 .all(|(part, column)| part.column == *column && part.prefix_length == 0)
     };
-    table.schema.indexes.iter().position(|index| index.method == shoal_types::IndexMethod::BTree && begins(index))
+    let is_sorted = |index: &shoal_types::Index| index.method == shoal_types::IndexMethod::BTree;
+    table.schema.indexes.iter().position(|index| !index.building && is_sorted(index) && begins(index))
 }
 
 impl ParentLink {
@@ -200,6 +201,7 @@ fn spec_over(table: &Table, columns: &[usize]) -> KeySpec {
         nullable: true,
         prefix_length: 0,
         descending: false,
+        multi_valued: false,
     };
     KeySpec { parts: columns.iter().map(part).collect() }
 }

@@ -57,7 +57,7 @@ impl Transaction {
         this.get_in(partition, table, primary_key, view, None, visit).await
     }
 
-    async fn get_in<R>(
+    pub(crate) async fn get_in<R>(
         &mut self,
         partition: u32,
         table: &Table,

@@ -10,6 +10,7 @@ pub mod function;
 pub mod functional;
 pub mod grouping;
 pub mod locals;
+mod multi_valued;
 pub mod names;
 pub mod row_rules;
 pub mod scope;

@@ -120,6 +120,102 @@ fn an_index_is_built_while_others_write() {
     assert!(server.sql("CHECK TABLE big").contains("OK"));
 }
 
+/// Rows of `big` with a value of `k` that no other has, whatever writers there are: id for the first ones, beyond them its own.
+fn write_unique_rows(server: &TestServer, writer: u64, done: &AtomicBool) -> u64 {
+    let mut client = server.client();
+    let mut written = 0_u64;
+    while !done.load(Ordering::Relaxed) {
+        let id = 1 + (written * 7919 + writer * 13) % (1 << DOUBLINGS);
+        let fresh = 10_000_000 * (writer + 1) + written * 4;
+        for sql in [
+            // Swapped values: for a moment, within the transaction, both rows have given theirs up.
+            format!("UPDATE big SET k=-{fresh} WHERE id={id}"),
+            format!("INSERT INTO big (id,k,v) VALUES ({fresh},{fresh},'new')"),
+            format!("UPDATE big SET id={}, k={} WHERE id={fresh}", fresh + 1, fresh + 1),
+            format!("DELETE FROM big WHERE id={}", id + 3),
+            format!("REPLACE INTO big (id,k,v) VALUES ({},{},'again')", fresh + 1, fresh + 2),
+        ] {
+            client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        written += 1;
+    }
+    written
+}
+
+#[test]
+fn a_unique_index_is_built_while_others_write_and_has_every_row() {
+    let server = TestServer::start();
+    big_table(&server, DOUBLINGS);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (server, done) = (&server, &done);
+        let writers: Vec<_> =
+            (0..2).map(|writer| scope.spawn(move || write_unique_rows(server, writer, done))).collect();
+        let mut client = server.client();
+        for sql in [
+            "CREATE UNIQUE INDEX by_k ON big (k)",
+            "ALTER TABLE big ADD UNIQUE KEY by_k_v (k, v(3)), ADD KEY by_v (v), ADD COLUMN c INT DEFAULT 3",
+        ] {
+            client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(writers.into_iter().map(|writer| writer.join().unwrap()).sum::<u64>() > 0);
+    });
+    let count = server.sql("SELECT COUNT(*), SUM(k) FROM big");
+    for index in ["by_k", "by_k_v"] {
+        let sql = format!("SELECT COUNT(*), SUM(k) FROM big FORCE INDEX ({index}) WHERE k>-1000000000");
+        assert_eq!(server.sql(&sql), count, "{index}");
+    }
+    // Every row is found by its key's entry, and no key can be taken twice.
+    let found =
+        "SELECT COUNT(*) FROM big a JOIN big b FORCE INDEX (by_k) ON b.k=a.k AND b.id=a.id WHERE a.id % 9 = 1";
+    assert_eq!(server.sql(found), server.sql("SELECT COUNT(*) FROM big WHERE id % 9 = 1"));
+    let mut client = server.client();
+    for k in client.text("SELECT k FROM big WHERE k<0 OR k>10000000 OR k<50").unwrap() {
+        let error = client.execute(&format!("INSERT INTO big (k) VALUES ({k})")).unwrap_err();
+        assert_eq!(error.errno(), 1062, "{k}: {error}");
+    }
+    assert!(server.sql("CHECK TABLE big").contains("OK"));
+}
+
+#[test]
+fn a_duplicate_ends_the_build_of_a_unique_index_and_leaves_nothing() {
+    if target_is_mariadb() {
+        return skip("the states are Shoal's");
+    }
+    let mut server = TestServer::start();
+    big_table(&server, DOUBLINGS);
+    let mut client = server.client();
+    let last = 1 << DOUBLINGS;
+    client.execute(&format!("UPDATE big SET k=1 WHERE k={last}")).unwrap();
+    let error = client.execute("CREATE UNIQUE INDEX by_k ON big (k)").unwrap_err();
+    assert_eq!(error.errno(), 1062, "{error}");
+    assert!(error.to_string().contains("Duplicate entry '1' for key 'big.by_k'"), "{error}");
+    let is_gone = |server: &TestServer| {
+        assert!(!server.sql("SHOW CREATE TABLE big").contains("by_k"));
+        // Nobody is kept from the value.
+        server.sql("INSERT INTO big (k) VALUES (1); DELETE FROM big WHERE k=1 AND id>1");
+    };
+    is_gone(&server);
+    let mut control = server.client();
+    let id = client.connection_id();
+    for kills_server in [false, true] {
+        client.send_query("ALTER TABLE big ADD UNIQUE KEY by_k (k), ADD UNIQUE KEY by_v (v, k)").unwrap();
+        wait_until("the indexes are being built", || state_of(&mut control, id).starts_with("altering table"));
+        if kills_server {
+            server.kill();
+            server.restart();
+        } else {
+            control.execute(&format!("KILL QUERY {id}")).unwrap();
+            assert_eq!(client.receive_reply().unwrap_err().errno(), 1317);
+        }
+        is_gone(&server);
+    }
+    let mut client = server.client();
+    client.execute("CREATE UNIQUE INDEX by_k ON big (k)").unwrap();
+    assert_eq!(client.execute("INSERT INTO big (k) VALUES (5)").unwrap_err().errno(), 1062);
+}
+
 #[test]
 fn an_index_whose_statement_is_killed_is_not_there() {
     if target_is_mariadb() {

@@ -6,6 +6,7 @@
 
 mod copy;
 mod edit;
+mod fill_online;
 mod instant;
 mod online;
 mod temporary;
@@ -111,7 +112,7 @@ async fn alter_table(
             let begun = online::begin(&node, &present, schema).await?;
             drop(locks);
             if begun {
-                online::build(session, &node, &present).await?;
+                online::build(session, &node, &present, building.ids()).await?;
             }
             continue;
         }
@@ -174,21 +175,29 @@ struct Prepared {
 impl Prepared {
     /// What the table becomes depends on its rows.
     fn reads_rows(&self, present: &Table) -> bool {
-        let adds_unique = |(position, index): (usize, &shoal_types::Index)| {
-            index.unique && self.built.index_origins.get(position).is_none_or(Option::is_none)
-        };
+        self.rewrites_rows(present) || self.adds_unique()
+    }
+
+    fn rewrites_rows(&self, present: &Table) -> bool {
         // A counter can be lowered only where there are no rows.
         let lowers = self.auto_increment.is_some() && present.uses_sequence;
-        self.way >= Way::Rebuild || lowers || self.built.schema.indexes.iter().enumerate().any(adds_unique)
+        self.way >= Way::Rebuild || lowers
+    }
+
+    fn adds_unique(&self) -> bool {
+        let is_added = |(position, index): (usize, &shoal_types::Index)| {
+            index.unique && self.built.index_origins.get(position).is_none_or(Option::is_none)
+        };
+        self.built.schema.indexes.iter().enumerate().any(is_added)
     }
 
     /// The table with indexes that are built first, while others use it.
     fn builds_online(&self, session: &Session, present: &Arc<Table>) -> Option<(TableSchema, Vec<IndexId>)> {
         let is_large = || session.statistics().row_count(present) >= online::ROWS_MIN;
-        if self.way != Way::InPlace || self.reads_rows(present) || !is_large() {
+        if self.way != Way::InPlace || self.rewrites_rows(present) || !is_large() {
             return None;
         }
-        online::with_building(&present.schema, &self.built)
+        online::with_building(present, &self.built, || session.server.node.next_table_id())
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! A first definition gives the table the indexes as ones that are being built: those who write keep them up to date, nobody reads or
 //! shows them. The partitions make the entries of the rows that are there (`shoal_partition`'s `building`). Then the statement is
-//! looked at again, and what it defines takes them over. Both definitions have the table for themselves for a moment alone. Whatever
+//! looked at again, and what it defines takes them over. Unique ones have their hidden tables filled as well (`fill_online`). Both definitions have the table for themselves for a moment alone. Whatever
 //! ends the statement in between, the indexes are dropped: by itself, or by the next start of a node.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{BeingFilled, Change, Node, Table};
+use shoal_cluster::{BeingFilled, Change, Node, Table, unique_table_schema};
 use shoal_types::{ErrorCode, Index, IndexColumn, IndexId, Result, TableId, TableSchema};
 
+use super::fill_online;
 use super::way::holds_as_it_is;
 use crate::ddl::build::BuiltTable;
 use crate::ddl::publish;
@@ -26,13 +27,19 @@ pub const ROWS_MIN: u64 = 4096;
 const ROUND: Duration = Duration::from_millis(100);
 
 /// The table with those of its new indexes that can be built beside others, and their ids; `None`: there are none.
-pub fn with_building(table: &TableSchema, built: &BuiltTable) -> Option<(TableSchema, Vec<IndexId>)> {
+pub fn with_building(
+    table: &Table,
+    built: &BuiltTable,
+    mut next_table_id: impl FnMut() -> TableId,
+) -> Option<(TableSchema, Vec<IndexId>)> {
+    let unique_too = fill_online::is_possible(table);
+    let table = &table.schema;
     let mut schema = table.clone();
     schema.version += 1;
     let mut next = schema.indexes.iter().map(|index| index.id.0).max().unwrap_or(0) + 1;
     let mut ids = Vec::new();
     for (index, origin) in built.schema.indexes.iter().zip(&built.index_origins) {
-        if origin.is_some() || index.unique {
+        if origin.is_some() || index.unique && !unique_too {
             continue;
         }
         let Some(columns) = columns_before(table, built, index) else { continue };
@@ -41,6 +48,7 @@ pub fn with_building(table: &TableSchema, built: &BuiltTable) -> Option<(TableSc
             id: IndexId(next),
             columns,
             building: true,
+            unique_table: index.unique.then(&mut next_table_id),
             // The optimizer does not look at it.
             invisible: true,
             ..index.clone()
@@ -65,11 +73,13 @@ fn columns_before(table: &TableSchema, built: &BuiltTable, index: &Index) -> Opt
 pub fn take_over(table: &TableSchema, built: &mut BuiltTable, ids: &[IndexId]) {
     for position in 0..built.schema.indexes.len() {
         let index = &built.schema.indexes[position];
-        if built.index_origins[position].is_some() || index.unique {
+        if built.index_origins[position].is_some() {
             continue;
         }
         let Some(columns) = columns_before(table, built, index) else { continue };
-        let is_it = |known: &Index| known.building && ids.contains(&known.id) && known.columns == columns;
+        let is_it = |known: &Index| {
+            known.building && ids.contains(&known.id) && known.columns == columns && known.unique == index.unique
+        };
         let found = table.indexes.iter().position(is_it);
         if found.is_some() && !built.index_origins.contains(&found) {
             built.index_origins[position] = found;
@@ -77,8 +87,13 @@ pub fn take_over(table: &TableSchema, built: &mut BuiltTable, ids: &[IndexId]) {
     }
 }
 
-/// Waits until the indexes of a table that are being built are complete. Errors: 1317 if the statement is killed, 1297.
-pub async fn build(session: &Session, node: &Arc<Node>, table: &Arc<Table>) -> Result<()> {
+/// Completes the indexes of a table that are being built. Errors: 1062, 1205, 1317 if the statement is killed, 1297.
+pub async fn build(session: &Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
+    await_trees(session, node, table).await?;
+    fill_online::fill(session, node, table, ids).await
+}
+
+async fn await_trees(session: &Session, node: &Arc<Node>, table: &Arc<Table>) -> Result<()> {
     let rows = session.statistics().row_count(table);
     let stage = RunningStage::begin(&session.shared, StageKind::ReadRows, rows);
     loop {
@@ -107,7 +122,15 @@ pub async fn begin(node: &Arc<Node>, table: &Table, schema: TableSchema) -> Resu
     publish::change(node, |catalog| {
         let is_same = |present: &Arc<Table>| present.schema.version == table.schema.version;
         Ok(match catalog.tables_by_id.get(&table.id()).is_some_and(is_same) {
-            true => (vec![Change::PutTable(schema)], true),
+            true => {
+                let known = |index: &&Index| !table.schema.indexes.iter().any(|known| known.id == index.id);
+                let added = schema.indexes.iter().filter(known);
+                let hidden =
+                    added.filter_map(|index| Some(unique_table_schema(&schema, index, index.unique_table?)));
+                let mut changes: Vec<Change> = hidden.map(Change::PutTable).collect();
+                changes.push(Change::PutTable(schema));
+                (changes, true)
+            }
             false => (Vec::new(), false),
         })
     })
