@@ -28,7 +28,7 @@ impl Transaction {
         go_on: bool,
     ) -> Result<Vec<Inserted>> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += rows.len() as u64;
         this.begin_writing();
@@ -220,7 +220,7 @@ impl Transaction {
         decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
     ) -> Result<Option<(Inserted, R)>> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         let id = this.begin_writing();
@@ -244,7 +244,7 @@ impl Transaction {
     /// be locked by this transaction.
     pub async fn replace_row(&mut self, table: &Arc<Table>, old: &[u8], new: &[u8]) -> Result<Inserted> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         this.begin_writing();
@@ -281,7 +281,7 @@ impl Transaction {
     /// Deletes a row that this transaction has locked.
     pub async fn delete_row(&mut self, table: &Arc<Table>, old: &[u8]) -> Result<()> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         let start = this.savepoint();

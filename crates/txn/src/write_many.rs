@@ -90,7 +90,7 @@ impl Transaction {
     /// What a write met. The batch may be staged in part then: roll back, at least to a savepoint.
     pub async fn write_many(&mut self, table: &Arc<Table>, writes: Vec<RowWrite>) -> Result<BatchEnd> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         let start = this.savepoint();
         let mut placed = this.place_writes(table, writes).await?;
         this.counters.execute_count += 1;
@@ -115,7 +115,7 @@ impl Transaction {
     }
 
     async fn write_and_commit_inner(&mut self, table: &Arc<Table>, writes: Vec<RowWrite>) -> Result<BatchEnd> {
-        self.use_table(table).await?;
+        self.use_table_to_write(table).await?;
         let mut placed = self.place_writes(table, writes).await?;
         let bytes: usize = placed.iter().map(|one| one.bytes.len()).sum();
         let is_small = placed.len() <= ROWS_PER_FRAME && bytes <= BYTES_PER_FRAME;
@@ -174,7 +174,7 @@ impl Transaction {
         rows: &[(Vec<u8>, Option<Vec<u8>>)],
     ) -> Result<BatchEnd> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         if builds_unique(table) {
             return this.replace_each(table, rows).await;
         }

@@ -31,6 +31,13 @@ pub struct Least {
     pub too_many_versions: bool,
 }
 
+impl Least {
+    /// Rows can be copied while others read them. The parents of foreign keys that come are not to be used meanwhile.
+    pub fn lets_read(&self) -> bool {
+        self.reason != ADDS_FOREIGN_KEY
+    }
+}
+
 const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
 const ADDS_FOREIGN_KEY: &str = "Adding foreign keys needs foreign_key_checks=OFF";
 const DROPS_KEY: &str = "Dropping a primary key is not allowed without also adding a new primary key";
@@ -219,14 +226,16 @@ pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Re
         (AlterAlgorithm::Copy, _) => Way::Copy,
         (AlterAlgorithm::InPlace | AlterAlgorithm::Default, way) => way,
     };
+    let least_lock = if least.lets_read() { "LOCK=SHARED" } else { "LOCK=EXCLUSIVE" };
     match (way, asked.lock) {
         (Way::Copy, Some(AlterLock::None)) if algorithm == AlterAlgorithm::Copy || least.reason.is_empty() => {
-            refused(lock, "COPY algorithm requires a lock", "LOCK=EXCLUSIVE")
+            refused(lock, "COPY algorithm requires a lock", least_lock)
         }
-        (Way::Copy, Some(AlterLock::None)) => refused(lock, least.reason, "LOCK=EXCLUSIVE"),
-        (Way::Rebuild | Way::Copy, Some(AlterLock::None | AlterLock::Shared)) => {
-            refused(lock, "the rows are copied while nobody uses the table", "LOCK=EXCLUSIVE")
+        (Way::Copy, Some(AlterLock::None)) => refused(lock, least.reason, least_lock),
+        (Way::Rebuild, Some(AlterLock::None)) => {
+            refused(lock, "the rows are copied while nobody writes to the table", least_lock)
         }
+        (Way::Copy, Some(AlterLock::Shared)) if !least.lets_read() => refused(lock, least.reason, least_lock),
         _ => Ok(way),
     }
 }
