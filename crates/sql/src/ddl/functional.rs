@@ -54,6 +54,10 @@ pub fn complete(session: &Session, draft: &mut TableDraft, old: Option<&TableSch
                 multi_valued::check_part(draft, &draft.keys[key], part, &added)?;
             }
             let sql_type = type_of(session, draft, &text, &index, array_of.is_some())?;
+            if let Some(name) = computed_before(draft, &text, &sql_type, array_of.as_ref()) {
+                draft.keys[key].parts[part].column = name;
+                continue;
+            }
             let column = Column {
                 nullable: true,
                 invisible: true,
@@ -66,9 +70,28 @@ pub fn complete(session: &Session, draft: &mut TableDraft, old: Option<&TableSch
             added.push(column);
         }
     }
+    drop_unused(draft);
     let made = |column| DraftColumn { column, origin: None, null_written: false };
     draft.columns.extend(added.into_iter().map(made));
     Ok(())
+}
+
+/// The column of the same expression that the statement has had computed for an index which it takes over.
+fn computed_before(
+    draft: &TableDraft,
+    text: &str,
+    sql_type: &SqlType,
+    array_of: Option<&SqlType>,
+) -> Option<String> {
+    let is_used = |name: &str| draft.keys.iter().any(|key| key.parts.iter().any(|part| part.column == name));
+    let is_it = |column: &&Column| {
+        column.is_functional()
+            && column.generated.as_ref().is_some_and(|(known, _)| known == text)
+            && column.sql_type == *sql_type
+            && column.array_of.as_ref() == array_of
+            && !is_used(&column.name)
+    };
+    draft.columns.iter().map(|draft| &draft.column).find(is_it).map(|column| column.name.clone())
 }
 
 /// Names are part of messages and of the columns' names, so they come first.

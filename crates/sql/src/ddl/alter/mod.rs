@@ -4,6 +4,7 @@
 //! moved by `copy`. Whatever the way, others see the old table until one durable change makes the new one, and a failure on the way
 //! leaves nothing.
 
+mod compute_online;
 mod copy;
 mod edit;
 mod fill_online;
@@ -206,6 +207,10 @@ async fn passed(session: &Session, node: &Arc<Node>, table: &Arc<Table>, hold: &
 struct Prepared {
     built: BuiltTable,
     way: Way,
+    /// Functional key parts have to be computed for the rows that are there.
+    computes: bool,
+    /// LOCK=NONE: however small the table is, nobody waits.
+    is_lockless: bool,
     /// Others may read the table while its rows are copied.
     lets_read: bool,
     /// The table's name afterwards.
@@ -234,8 +239,10 @@ impl Prepared {
 
     /// The table with indexes that are built first, while others use it.
     fn builds_online(&self, session: &Session, present: &Arc<Table>) -> Option<(TableSchema, Vec<IndexId>)> {
-        let is_large = || session.statistics().row_count(present) >= online::ROWS_MIN;
-        if self.way != Way::InPlace || self.rewrites_rows(present) || !is_large() {
+        let is_worth_it = || self.is_lockless || session.statistics().row_count(present) >= online::ROWS_MIN;
+        let is_in_place = self.way == Way::InPlace || self.computes;
+        let lowers = self.auto_increment.is_some() && present.uses_sequence;
+        if !is_in_place || lowers || !is_worth_it() {
             return None;
         }
         online::with_building(present, &self.built, || session.server.node.next_table_id())
@@ -321,8 +328,12 @@ fn prepare(
     }
     let way = way::choose(least, (&schema.database, &schema.name), asked)?;
     super::add_notes(session, notes);
+    // Unless they are computed beside writers, the rows are written anew.
+    let computes = least.computes && way == Way::InPlace;
+    let way = if computes { Way::Rebuild } else { way };
     let lets_read = way >= Way::Rebuild && least.lets_read() && statement.lock != Some(ast::AlterLock::Exclusive);
-    Ok(Prepared { built, way, lets_read, name, auto_increment })
+    let is_lockless = statement.lock == Some(ast::AlterLock::None);
+    Ok(Prepared { built, way, computes, is_lockless, lets_read, name, auto_increment })
 }
 
 async fn carry_out(

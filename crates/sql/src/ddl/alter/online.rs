@@ -2,17 +2,21 @@
 //!
 //! A first definition gives the table the indexes as ones that are being built: those who write keep them up to date, nobody reads or
 //! shows them. The partitions make the entries of the rows that are there (`shoal_partition`'s `building`). Then the statement is
-//! looked at again, and what it defines takes them over. Unique ones have their hidden tables filled as well (`fill_online`). Both definitions have the table for themselves for a moment alone. Whatever
+//! looked at again, and what it defines takes them over. Unique ones have their hidden tables filled as well (`fill_online`), and
+//! what functional key parts compute is computed (`compute_online`). Both definitions have the table for themselves for a moment alone. Whatever
 //! ends the statement in between, the indexes are dropped: by itself, or by the next start of a node.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::{BeingFilled, Change, Node, Table, unique_table_schema};
-use shoal_types::{ErrorCode, Index, IndexColumn, IndexId, Result, TableId, TableSchema};
+use shoal_types::row::{PAST_ROWS_MAX, fixed_width};
+use shoal_types::{
+    Column, ErrorCode, Index, IndexColumn, IndexId, PastColumn, PastRows, Result, TableId, TableSchema,
+};
 
-use super::fill_online;
 use super::way::holds_as_it_is;
+use super::{compute_online, fill_online};
 use crate::ddl::build::BuiltTable;
 use crate::ddl::publish;
 use crate::ddl::running_stage::RunningStage;
@@ -32,17 +36,21 @@ pub fn with_building(
     built: &BuiltTable,
     mut next_table_id: impl FnMut() -> TableId,
 ) -> Option<(TableSchema, Vec<IndexId>)> {
-    let unique_too = fill_online::is_possible(table);
+    let goes_row_by_row = fill_online::is_possible(table);
     let table = &table.schema;
     let mut schema = table.clone();
     schema.version += 1;
+    let computes = adds(built, true);
+    if computes {
+        add_functional_columns(&mut schema, built, goes_row_by_row)?;
+    }
     let mut next = schema.indexes.iter().map(|index| index.id.0).max().unwrap_or(0) + 1;
     let mut ids = Vec::new();
     for (index, origin) in built.schema.indexes.iter().zip(&built.index_origins) {
-        if origin.is_some() || index.unique && !unique_too {
+        if origin.is_some() || index.unique && !goes_row_by_row {
             continue;
         }
-        let Some(columns) = columns_before(table, built, index) else { continue };
+        let Some(columns) = columns_before(&schema, built, index) else { continue };
         ids.push(IndexId(next));
         schema.indexes.push(Index {
             id: IndexId(next),
@@ -58,10 +66,48 @@ pub fn with_building(
     (!ids.is_empty()).then_some((schema, ids))
 }
 
+/// Columns of functional key parts come, or others.
+fn adds(built: &BuiltTable, functional: bool) -> bool {
+    let mut columns = built.column_origins.iter().zip(&built.schema.columns);
+    columns.any(|(origin, column)| origin.is_none() && column.is_functional() == functional)
+}
+
+/// Adds the columns of functional key parts that come, behind all others: NULL in the rows that are there. `None`: they mean other
+/// columns than there are now, or would move the hidden key.
+fn add_functional_columns(schema: &mut TableSchema, built: &BuiltTable, goes_row_by_row: bool) -> Option<()> {
+    let mut kept = built.column_origins.iter().zip(&built.schema.columns);
+    let is_same = |(origin, column): (&Option<usize>, &Column)| {
+        origin.is_none_or(|origin| {
+            let old = &schema.columns[origin];
+            old.name == column.name && old.sql_type == column.sql_type && old.generated == column.generated
+        })
+    };
+    let means_the_same = kept.all(is_same) && !adds(built, false);
+    let has_room = !schema.has_hidden_key() && schema.past_rows.len() < PAST_ROWS_MAX;
+    if !goes_row_by_row || !means_the_same || !has_room {
+        return None;
+    }
+    let columns = built.column_origins.iter().zip(&built.schema.columns);
+    let added = columns.filter(|(origin, column)| origin.is_none() && column.is_functional());
+    let added: Vec<Column> = added.map(|(_, column)| column.clone()).collect();
+    let width = |column: &Column| fixed_width(&column.sql_type).map(|width| width as u8);
+    let widths = schema.columns.iter().map(width).collect();
+    let columns = (0..schema.columns.len()).map(PastColumn::At).collect();
+    schema.past_rows.push(PastRows { widths, columns });
+    for rows in &mut schema.past_rows {
+        rows.columns.extend(added.iter().map(|_| PastColumn::Value(None)));
+    }
+    schema.columns.extend(added);
+    Some(())
+}
+
 /// An index's columns where they are now; `None`: some are not there yet, or hold other values.
 fn columns_before(table: &TableSchema, built: &BuiltTable, index: &Index) -> Option<Vec<IndexColumn>> {
     let before = |part: &IndexColumn| {
-        let origin = built.column_origins[part.column]?;
+        let column = &built.schema.columns[part.column];
+        // One that was added for this statement has no origin yet, but the same name.
+        let added = || table.columns.iter().position(|known| known.is_functional() && known == column);
+        let origin = built.column_origins[part.column].or_else(added)?;
         let (old, new) = (&table.columns[origin], &built.schema.columns[part.column]);
         let stays = holds_as_it_is(&old.sql_type, &new.sql_type) && old.nullable == new.nullable;
         stays.then(|| IndexColumn { column: origin, ..part.clone() })
@@ -88,7 +134,8 @@ pub fn take_over(table: &TableSchema, built: &mut BuiltTable, ids: &[IndexId]) {
 }
 
 /// Completes the indexes of a table that are being built. Errors: 1062, 1205, 1317 if the statement is killed, 1297.
-pub async fn build(session: &Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
+pub async fn build(session: &mut Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
+    compute_online::compute(session, node, table, ids).await?;
     await_trees(session, node, table).await?;
     fill_online::fill(session, node, table, ids).await
 }

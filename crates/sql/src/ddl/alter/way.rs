@@ -29,6 +29,8 @@ pub struct Least {
     pub reason: &'static str,
     /// A table may have only so many versions of rows.
     pub too_many_versions: bool,
+    /// Nothing is asked of the rows but what functional key parts compute, which can be had beside writers.
+    pub computes: bool,
 }
 
 impl Least {
@@ -54,8 +56,8 @@ pub struct Demands {
 /// The least that must be done.
 pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
     let new = &built.schema;
-    let copy = |reason| Least { way: Way::Copy, reason, too_many_versions: false };
-    let uncopied = |way| Least { way, reason: "", too_many_versions: false };
+    let copy = |reason| Least { way: Way::Copy, reason, too_many_versions: false, computes: false };
+    let uncopied = |way| Least { way, reason: "", too_many_versions: false, computes: false };
     if converts_values(old, built) {
         return copy(CHANGES_TYPE);
     }
@@ -78,12 +80,15 @@ pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
         let Some(origin) = *origin else { return true };
         old.columns[origin].nullable == column.nullable || (column.nullable && !is_key_part(old, origin))
     });
-    if demands.force || !same_nulls || primary_key_changes(old, built) || adds_values(built) {
+    if demands.force || !same_nulls || primary_key_changes(old, built) || adds_values(built, false) {
         return uncopied(Way::Rebuild);
     }
     let moves = !keeps_places(old, built);
     if moves && old.past_rows.len() >= row::PAST_ROWS_MAX {
         return Least { too_many_versions: true, ..uncopied(Way::Rebuild) };
+    }
+    if adds_values(built, true) {
+        return Least { computes: true, ..uncopied(Way::InPlace) };
     }
     let all_kept = built.index_origins.iter().all(Option::is_some);
     uncopied(if all_kept && built.index_origins.len() == old.indexes.len() { Way::Instant } else { Way::InPlace })
@@ -95,8 +100,8 @@ pub fn keeps_places(old: &TableSchema, built: &BuiltTable) -> bool {
         && built.column_origins.iter().enumerate().all(|(place, origin)| *origin == Some(place))
 }
 
-/// Some column comes that has not one value in all rows.
-fn adds_values(built: &BuiltTable) -> bool {
+/// Some column comes that has not one value in all rows: one of a functional key part, or any other.
+fn adds_values(built: &BuiltTable, functional: bool) -> bool {
     let differs = |column: &Column| {
         column.auto_increment
             || column.hidden
@@ -109,7 +114,7 @@ fn adds_values(built: &BuiltTable) -> bool {
         .column_origins
         .iter()
         .zip(&built.schema.columns)
-        .any(|(origin, column)| origin.is_none() && differs(column))
+        .any(|(origin, column)| origin.is_none() && column.is_functional() == functional && differs(column))
 }
 
 /// Some column that stays has values that another type holds in another way.
