@@ -89,14 +89,18 @@ pub(crate) fn column(table: &shoal_cluster::Table, name: &str) -> Result<usize> 
     table.schema.column_position(name).ok_or_else(|| unknown_column(table, name))
 }
 
-/// The position of an index by its name; `PRIMARY` is the primary key.
+/// The position of an index by its name; `PRIMARY` is the primary key. Errors: 1176, 1235.
 pub(crate) fn index(table: &shoal_cluster::Table, name: &str) -> Result<usize> {
     let position =
         table.schema.indexes.iter().position(|index| !index.building && index.name.eq_ignore_ascii_case(name));
-    position.ok_or_else(|| {
+    let position = position.ok_or_else(|| {
         let message = format!("Key '{name}' doesn't exist in table '{}'", table.name());
         Error::new(ErrorCode::KeyDoesNotExist, message)
-    })
+    })?;
+    if table.schema.is_multi_valued(&table.schema.indexes[position]) {
+        return Err(Error::unsupported("multi-valued indexes outside SQL"));
+    }
+    Ok(position)
 }
 
 /// A value as the column keeps it. Errors: it does not fit, or is NULL where that may not be.

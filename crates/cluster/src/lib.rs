@@ -30,7 +30,7 @@ pub use dictionary::ddl::HeldTables;
 pub use dictionary::holds::TableHold;
 pub use dictionary::meta_group::DefinitionLock;
 pub use dictionary::meta_state::BeingFilled;
-pub use dictionary::metadata_lock::{ExclusiveTables, MetadataLocks};
+pub use dictionary::metadata_lock::{ExclusiveTables, FrozenTables, MetadataLocks};
 pub use dictionary::program::{Program, ProgramKind, Programs, Schedule, TriggerPlace};
 pub use dictionary::sequence::Sequence;
 pub use dictionary::table::Table;

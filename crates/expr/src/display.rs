@@ -60,6 +60,7 @@ impl Display for Call {
             }
             (Operation::Convert { explicit: true }, [argument]) => write!(f, "cast({argument})"),
             (Operation::Convert { explicit: false }, [argument]) => argument.fmt(f),
+            (Operation::OfElements, [predicate, ..]) => predicate.fmt(f),
             (Operation::Collate, [argument]) => write!(f, "({argument} collate {})", self.sql_type.collation),
             (Operation::AddInterval { unit, subtract }, [start, amount]) => {
                 let sign = if *subtract { '-' } else { '+' };

@@ -358,6 +358,7 @@ fn eval_call<R: RowSource + ?Sized>(call: &Call, row: &R, ctx: &mut EvalContext<
             cast::convert(value, argument, &call.sql_type, *explicit, ctx)
         }
         (Operation::Collate, [argument]) => argument.eval(row, ctx),
+        (Operation::OfElements, [predicate, ..]) => predicate.eval(row, ctx),
         (Operation::AddInterval { unit, subtract }, [start, amount]) => {
             let start = start.eval(row, ctx)?;
             let amount = amount.eval(row, ctx)?;

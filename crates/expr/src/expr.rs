@@ -356,6 +356,9 @@ pub enum Operation {
     UserVariable(Arc<str>),
     /// `@name := argument`.
     AssignVariable(Arc<str>),
+    /// predicate, column, elements: yields what the predicate does. It can be true only for rows whose array, which the hidden column
+    /// of a multi-valued key part keeps, has one of the elements.
+    OfElements,
     /// A function of the registry.
     Function(&'static Function),
 }

@@ -13,6 +13,7 @@
 mod aggregate;
 pub mod analysis;
 mod arithmetic;
+mod array_element;
 mod at_once;
 pub mod build;
 mod build_context;
@@ -40,6 +41,7 @@ mod tests;
 mod traversal;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind};
+pub use array_element::{Unfit, array_element};
 pub use build_context::BuildContext;
 pub use cast::convert_to;
 pub use coercibility::Coercibility;

@@ -128,7 +128,7 @@ pub fn unique_key_over(schema: &TableSchema, columns: &[usize]) -> Option<usize>
             && index.columns.iter().all(|part| part.prefix_length == 0 && columns.contains(&part.column))
     };
     let mut indexes = schema.indexes.iter().enumerate();
-    let found = indexes.find(|(_, index)| index.unique && consists(index));
+    let found = indexes.find(|(_, index)| index.unique && !index.building && consists(index));
     found.map(|(position, _)| position)
 }
 
@@ -142,7 +142,8 @@ pub fn index_beginning_with(schema: &TableSchema, columns: &[usize]) -> Option<u
                 .zip(columns)
                 .all(|(part, column)| part.column == *column && part.prefix_length == 0)
     };
-    schema.indexes.iter().position(|index| index.method == IndexMethod::BTree && begins(index))
+    let is_sorted = |index: &Index| index.method == IndexMethod::BTree;
+    schema.indexes.iter().position(|index| !index.building && is_sorted(index) && begins(index))
 }
 
 impl<T: Tables> ParentLink<T> {
@@ -173,6 +174,7 @@ fn spec_over(schema: &TableSchema, columns: &[usize]) -> KeySpec {
         nullable: true,
         prefix_length: 0,
         descending: false,
+        multi_valued: false,
     };
     KeySpec { parts: columns.iter().map(part).collect() }
 }

@@ -52,6 +52,7 @@ impl Filters {
                 nullable: true,
                 prefix_length: 0,
                 descending: false,
+                multi_valued: false,
             };
             let value = match token::value(filter.value.of(line), buffer) {
                 None => Value::Null,

@@ -114,10 +114,12 @@ impl Resolved {
     }
 }
 
-/// By name, by position, or the primary key where nothing is said.
+/// By name, by position, or the primary key where nothing is said. Multi-valued indexes are for SQL alone.
 fn index_position(schema: &TableSchema, name: &str) -> Option<usize> {
-    let usable =
-        |&position: &usize| (position > 0 || !schema.has_hidden_key()) && !schema.indexes[position].building;
+    let usable = |&position: &usize| {
+        let index = &schema.indexes[position];
+        (position > 0 || !schema.has_hidden_key()) && !index.building && !schema.is_multi_valued(index)
+    };
     let position = match name.as_bytes() {
         [] => Some(0),
         [b'0'..=b'9', ..] => name.parse().ok().filter(|&position: &usize| position < schema.indexes.len()),

@@ -273,11 +273,7 @@ impl Partition {
             .filter_map(|one| one.writes.get(one.find(table, hash, primary_key)? as usize)?.row.as_deref());
         let mut buffer = Vec::new();
         let mut rows = committed.into_iter().chain(staged);
-        let row = rows.find(|row| {
-            buffer.clear();
-            index.spec.append_from_row(fragment.row(row), &mut buffer);
-            buffer == key
-        })?;
+        let row = rows.find(|row| index.spec.has_key(fragment.row(row), key, &mut buffer))?;
         Some(values_of(fragment, &index.spec, true, row))
     }
 
@@ -449,9 +445,12 @@ fn unique_key(fragment: &Fragment, transaction: &Transaction, key: LockKey) -> O
     let mut buffer = Vec::new();
     for row in rows.flatten() {
         for index in &unique {
-            let hash = key_hash(index.key_into(&fragment.layout, row, &mut buffer));
-            if !index.spec.has_null(fragment.row(row)) && LockKey::unique(table, index.definition.id, hash) == key
-            {
+            let row_ref = fragment.row(row);
+            let mut is_locked = false;
+            index.entry.each_key(row_ref, &mut buffer, |one| {
+                is_locked |= LockKey::unique(table, index.definition.id, key_hash(one)) == key;
+            });
+            if is_locked && !index.spec.has_null(row_ref) {
                 return Some((index.definition.id, values_of(fragment, &index.spec, true, row)));
             }
         }

@@ -84,8 +84,9 @@ impl Partition {
                 continue;
             }
             for bytes in versions.into_iter().flatten().filter(|bytes| !index.spec.has_null(fragment.row(bytes))) {
-                let unique_key = index.key_into(&fragment.layout, bytes, &mut unique_key);
-                locks.push(LockKey::unique(table, index.definition.id, key_hash(unique_key)));
+                index.entry.each_key(fragment.row(bytes), &mut unique_key, |key| {
+                    locks.push(LockKey::unique(table, index.definition.id, key_hash(key)));
+                });
             }
         }
         let charge = row.map_or(0, |row| fragment.charge_of(row));

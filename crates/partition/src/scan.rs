@@ -261,8 +261,14 @@ impl<'a> Walk<'a> {
                 let row = index.tree.row(place);
                 let bytes = self.version(row, overlay)?;
                 let sure = index.definition.id == IndexId(0) || fragment.has_one_version(row);
-                if !sure && !merge.has_key(place, index.key_into(&fragment.layout, bytes, &mut self.key)) {
-                    return None;
+                if !sure {
+                    let mut has_key = false;
+                    index.entry.each_key(fragment.row(bytes), &mut self.key, |key| {
+                        has_key |= merge.has_key(place, key);
+                    });
+                    if !has_key {
+                        return None;
+                    }
                 }
                 self.show(bytes, visit)
             }
@@ -413,11 +419,7 @@ impl Partition {
             if prepared && !matches!(other.state, State::Prepared { .. }) {
                 continue;
             }
-            other.build_overlay(cursor.table, cursor.index, |row, out| {
-                if let Some(index) = index {
-                    index.entry.append_from_row(fragment.layout.row(row), out);
-                }
-            });
+            other.build_overlay(cursor.table, cursor.index, |row, see| see_keys(fragment, index, row, see));
             let Some(overlay) = other.overlay(cursor.table, cursor.index) else { continue };
             for (key, number) in merge::staged_in(overlay, &remaining, cursor.direction) {
                 if !other.is_seen(*number, SavepointMark::LATEST) {
@@ -459,9 +461,13 @@ impl Partition {
                 let Some(index) = fragment.index(cursor.index) else { return true };
                 let old = Some(write.row_id).filter(|&row| row != crate::workspace::NO_ROW);
                 let old = old.and_then(|row| fragment.newest(row));
-                old.into_iter()
-                    .chain(write.row.as_deref())
-                    .any(|row| range_contains(&cursor.range, index.key_into(&fragment.layout, row, &mut key)))
+                let mut is_in_range = false;
+                for row in old.into_iter().chain(write.row.as_deref()) {
+                    index.entry.each_key(fragment.row(row), &mut key, |key| {
+                        is_in_range |= range_contains(&cursor.range, key);
+                    });
+                }
+                is_in_range
             })
         })?;
         self.wait_for_apply(holder, view.token)
@@ -478,11 +484,7 @@ impl Partition {
             return false;
         };
         let index = fragment.index(cursor.index);
-        own.build_overlay(cursor.table, cursor.index, |row, out| {
-            if let Some(index) = index {
-                index.entry.append_from_row(fragment.layout.row(row), out);
-            }
-        });
+        own.build_overlay(cursor.table, cursor.index, |row, see| see_keys(fragment, index, row, see));
         true
     }
 
@@ -663,6 +665,14 @@ impl Partition {
         let took = walk.took();
         self.settle_walk(access.locker(), cursor.table, took);
         Ok(end.unwrap_or(End::Exhausted))
+    }
+}
+
+/// Shows the keys of a staged row in an index; in a table that has a hash index alone all rows are alike.
+fn see_keys(fragment: &Fragment, index: Option<&OrderedIndex>, row: &[u8], see: &mut dyn FnMut(&[u8])) {
+    match index {
+        Some(index) => index.entry.each_key(fragment.row(row), &mut Vec::with_capacity(16), see),
+        None => see(&[]),
     }
 }
 

@@ -450,7 +450,7 @@ impl Transaction {
         &mut self,
         table: TableId,
         index: IndexId,
-        mut index_key: impl FnMut(&[u8], &mut Vec<u8>),
+        mut each_key: impl FnMut(&[u8], &mut dyn FnMut(&[u8])),
     ) -> &Overlay {
         let position = self.overlays.iter().position(|overlay| overlay.table == table && overlay.index == index);
         let position = position.unwrap_or_else(|| {
@@ -475,9 +475,9 @@ impl Transaction {
                 bearer = &self.writes[bearer_number as usize];
             }
             if let Some(row) = &bearer.row {
-                let mut key = Vec::with_capacity(16);
-                index_key(row, &mut key);
-                overlay.entries.insert((key.into_boxed_slice(), number));
+                each_key(row, &mut |key| {
+                    overlay.entries.insert((key.into(), number));
+                });
             }
         }
         overlay.consumed = self.writes.len() as u32;

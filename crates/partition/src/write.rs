@@ -221,17 +221,24 @@ impl Partition {
             if !self.ranges.is_locked(table, index_id) {
                 continue;
             }
-            key.clear();
-            if let Some(index) = fragment.index(index_id) {
-                let unchanged =
-                    old_bytes.is_some_and(|old| index.same_columns(fragment.row(old), fragment.row(row)));
-                if unchanged {
-                    continue;
+            let mut blocking = None;
+            let mut see = |key: &[u8]| {
+                if blocking.is_none() {
+                    let holders = self.ranges.blockers(table, index_id, key, id);
+                    blocking = (!holders.is_empty()).then(|| (key.to_vec(), holders));
                 }
-                index.key_into(&fragment.layout, row, &mut key);
+            };
+            match fragment.index(index_id) {
+                None => see(&[]),
+                Some(index) => {
+                    let new = fragment.row(row);
+                    if !old_bytes.is_some_and(|old| index.same_columns(fragment.row(old), new)) {
+                        index.entry.each_key(new, &mut key, see);
+                    }
+                }
             }
-            let holders = self.ranges.blockers(table, index_id, &key, id);
-            if !holders.is_empty() {
+            if let Some((blocked_key, holders)) = blocking {
+                key = blocked_key;
                 blocked = Some((index_id, holders));
                 break;
             }
@@ -266,9 +273,9 @@ impl Partition {
         let mut keys = Vec::new();
         for index in fragment.ordered.iter().filter(|index| index.locally_unique && !index.spec.has_null(old)) {
             if !new.is_some_and(|new| index.same_columns(old, fragment.row(new))) {
-                let mut key = Vec::new();
-                index.key_into(&fragment.layout, old.bytes(), &mut key);
-                keys.push(LockKey::unique(table, index.definition.id, key_hash(&key)));
+                index.entry.each_key(old, &mut Vec::new(), |key| {
+                    keys.push(LockKey::unique(table, index.definition.id, key_hash(key)));
+                });
             }
         }
         for key in keys {
@@ -295,9 +302,9 @@ impl Partition {
             let new = fragment.row(row);
             let unchanged = old_bytes.is_some_and(|old| index.same_columns(fragment.row(old), new));
             if !unchanged && !index.spec.has_null(new) {
-                let mut key = Vec::new();
-                index.key_into(&fragment.layout, row, &mut key);
-                taken.push((index.definition.id, key));
+                index.entry.each_key(new, &mut Vec::new(), |key| {
+                    taken.push((index.definition.id, key.to_vec()));
+                });
             }
         }
         for (index, key) in taken {
@@ -333,7 +340,7 @@ impl Partition {
             let row = index.tree.row(here);
             place = index.tree.next(here);
             let Some(bytes) = fragment.visible(row, Timestamp::MAX) else { continue };
-            if index.key_into(&fragment.layout, bytes, &mut buffer) != key {
+            if !index.entry.has_key(fragment.row(bytes), key, &mut buffer) {
                 continue;
             }
             let primary = fragment.primary_key_into(bytes, &mut buffer);
@@ -346,8 +353,8 @@ impl Partition {
         let Some(own) = own.as_mut().filter(|own| own.writes_table(target.table)) else {
             return Ok(Found::Nothing);
         };
-        own.build_overlay(target.table, index_id, |row, out| {
-            index.entry.append_from_row(fragment.layout.row(row), out);
+        own.build_overlay(target.table, index_id, |row, see| {
+            index.entry.each_key(fragment.layout.row(row), &mut buffer, see);
         });
         let start = (Box::<[u8]>::from(key), 0);
         let Some(overlay) = own.overlay(target.table, index_id) else {

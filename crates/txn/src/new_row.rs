@@ -5,8 +5,10 @@
 //! other modes than strict, and each of them has a clock and a time zone of its own.
 
 use shoal_cluster::Table;
+use shoal_types::json::JsonValue;
 use shoal_types::{
-    BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, IndexColumn, Result, TimeZone, Value,
+    BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, IndexColumn, Json, Result, SqlType, TimeZone,
+    Value, array_elements,
 };
 
 pub use crate::numbering::{AtEnd, AutoIncrementSettings, Numbering, given_number};
@@ -69,11 +71,23 @@ pub fn null_refused(column: &Column) -> Error {
     Error::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", column.name))
 }
 
+/// The elements that a multi-valued key part keeps, as JSON.
+fn array_text(elements: &[u8], element: &SqlType) -> String {
+    let elements = array_elements::iter(elements).map(|one| array_elements::value(one, element));
+    let array = JsonValue::Array(elements.map(|value| JsonValue::from_value(&value)).collect());
+    let mut text = Vec::new();
+    Json::from_tree(&array).append_text(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// Error 1062, "Duplicate entry '1-abc' for key 't.PRIMARY'", from the row that was to be written.
 pub fn duplicate_entry(table: &Table, index: usize, row: &[u8]) -> Error {
     let row = table.layout.row(row);
     let definition = &table.schema.indexes[index];
     let part = |part: &IndexColumn| {
+        if let Some(element) = &table.schema.columns[part.column].array_of {
+            return array_text(row.raw(part.column), element);
+        }
         let text = String::from_utf8_lossy(&row.value(part.column, &TimeZone::UTC).to_text()).into_owned();
         match part.prefix_length {
             0 => text,

@@ -33,7 +33,7 @@ impl Transaction {
         visit: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_for(table, mode).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         let (view, lock) = this.point_view(mode).await?;
@@ -57,7 +57,7 @@ impl Transaction {
         this.get_in(partition, table, primary_key, view, None, visit).await
     }
 
-    async fn get_in<R>(
+    pub(crate) async fn get_in<R>(
         &mut self,
         partition: u32,
         table: &Table,
@@ -126,7 +126,7 @@ impl Transaction {
         visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
     ) -> Result<()> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_for(table, mode).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += primary_keys.len() as u64;
         let (view, lock) = this.point_view(mode).await?;
@@ -253,7 +253,7 @@ impl Transaction {
         mode: ReadMode,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_for(table, mode).await?;
         this.counters.execute_count += 1;
         this.counters.unique_key_operations += keys.len() as u64;
         let hidden = unique_table_of(table, index)?;

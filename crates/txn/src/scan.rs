@@ -164,7 +164,7 @@ impl TableScan {
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
         let transaction = transaction.of(&self.request.table);
-        transaction.use_table(&self.request.table).await?;
+        transaction.use_table_for(&self.request.table, self.request.mode).await?;
         transaction.counters.execute_count += 1;
         if !self.begun {
             self.begun = true;

@@ -35,6 +35,8 @@ pub(crate) struct UniqueChange {
     pub table: TableId,
     pub old_key: Option<Vec<u8>>,
     pub new_key: Option<Vec<u8>>,
+    /// The index is being built: its entries need not be there yet, and another row may have taken the key before.
+    pub building: bool,
 }
 
 pub(crate) fn internal(what: &str, table: &Table) -> Error {
@@ -51,14 +53,14 @@ pub(crate) fn primary_key_of(table: &Table, row: RowRef<'_>) -> Vec<u8> {
     key
 }
 
-/// The key of a row in a unique index, unless part of it is NULL.
-pub(crate) fn unique_key(table: &Table, index: usize, row: RowRef<'_>) -> Option<Vec<u8>> {
+/// The keys of a row in a unique index: none if part of it is NULL, several if it is multi-valued.
+pub(crate) fn unique_keys(table: &Table, index: usize, row: RowRef<'_>) -> Vec<Vec<u8>> {
     let spec = &table.keys[index];
-    (!spec.has_null(row)).then(|| {
-        let mut key = Vec::with_capacity(16);
-        spec.append_from_row(row, &mut key);
-        key
-    })
+    let mut keys = Vec::new();
+    if !spec.has_null(row) {
+        spec.each_key(row, &mut Vec::with_capacity(16), |key| keys.push(key.to_vec()));
+    }
+    keys
 }
 
 impl Transaction {
@@ -91,13 +93,43 @@ impl Transaction {
 pub(crate) fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Vec<UniqueChange>> {
     let mut changes = Vec::new();
     for &index in &table.global_unique {
-        let key = |row: Option<&[u8]>| row.and_then(|row| unique_key(table, index, table.layout.row(row)));
-        let (old_key, new_key) = (key(old), key(new));
-        if old_key != new_key {
-            changes.push(UniqueChange { index, table: unique_table_of(table, index)?, old_key, new_key });
+        let keys =
+            |row: Option<&[u8]>| row.map_or_else(Vec::new, |row| unique_keys(table, index, table.layout.row(row)));
+        let (mut old_keys, mut new_keys) = (keys(old), keys(new));
+        if old_keys == new_keys {
+            continue;
         }
+        // Elements that stay keep their entries.
+        let known = old_keys.clone();
+        old_keys.retain(|key| !new_keys.contains(key));
+        new_keys.retain(|key| !known.contains(key));
+        push_changes(table, index, old_keys, new_keys, &mut changes)?;
     }
     Ok(changes)
+}
+
+/// Some unique index of the table is being built.
+pub(crate) fn builds_unique(table: &Table) -> bool {
+    table.global_unique.iter().any(|&index| table.schema.indexes[index].building)
+}
+
+/// Adds what becomes of the entries of a row, those that go before those that come.
+pub(crate) fn push_changes(
+    table: &Table,
+    index: usize,
+    old_keys: Vec<Vec<u8>>,
+    new_keys: Vec<Vec<u8>>,
+    changes: &mut Vec<UniqueChange>,
+) -> Result<()> {
+    let (hidden, building) = (unique_table_of(table, index)?, table.schema.indexes[index].building);
+    let (mut old_keys, mut new_keys) = (old_keys.into_iter().peekable(), new_keys.into_iter().peekable());
+    while old_keys.peek().is_some() || new_keys.peek().is_some() {
+        let old_key = old_keys.next();
+        // The last one that goes and the first one that comes are one change, as they are where there is but one.
+        let new_key = if old_keys.peek().is_none() { new_keys.next() } else { None };
+        changes.push(UniqueChange { index, table: hidden, old_key, new_key, building });
+    }
+    Ok(())
 }
 
 /// A duplicate that the base table's partition has found, which another node may lead.

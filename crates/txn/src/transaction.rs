@@ -235,6 +235,36 @@ impl Transaction {
         this.begin_using(table).await
     }
 
+    pub(crate) async fn use_table_for(&mut self, table: &Arc<Table>, mode: ReadMode) -> Result<()> {
+        match mode.lock {
+            Some(LockMode::Exclusive) => self.use_table_to_write(table).await,
+            Some(LockMode::Shared) | None => self.use_table(table).await,
+        }
+    }
+
+    /// The same for whoever is about to write rows of the table, or to lock them for that: it waits while a definition copies them.
+    ///
+    /// # Errors
+    /// As `use_table`; 1213 when the definition waits for this transaction.
+    pub async fn use_table_to_write(&mut self, table: &Arc<Table>) -> Result<()> {
+        let this = self.of(table);
+        let is_writable = |this: &Transaction| this.ignores_metadata_locks || !table.metadata_lock.is_frozen();
+        if is_writable(this) {
+            this.use_table(table).await?;
+        }
+        while !is_writable(this) {
+            let uses_it = this.tables.iter().any(|used| Arc::ptr_eq(&used.metadata_lock, &table.metadata_lock));
+            this.active = true;
+            this.shown.set_awaited_table(Some(table.id()));
+            let locks = this.node.metadata_locks();
+            let writable = locks.await_writable(table, uses_it, &mut this.waiter, this.lock_wait_timeout).await;
+            this.shown.set_awaited_table(None);
+            writable?;
+            this.use_table(table).await?;
+        }
+        Ok(())
+    }
+
     async fn begin_using(&mut self, table: &Arc<Table>) -> Result<()> {
         self.active = true;
         let locks = self.node.metadata_locks();

@@ -13,7 +13,7 @@ use shoal_types::{Error, IndexId, Result, TableId};
 use crate::api::*;
 use crate::read::unique_table_of;
 use crate::staging::{
-    Placed, RunEnd, UniqueChange, duplicate, primary_key_of, row_gone, unique_changes, unique_key,
+    Placed, RunEnd, UniqueChange, duplicate, primary_key_of, push_changes, row_gone, unique_changes, unique_keys,
 };
 use crate::transaction::Transaction;
 use crate::write_one::{DeleteOne, InsertOne, Modified, ModifyOne, UpdateOne};
@@ -28,7 +28,7 @@ impl Transaction {
         go_on: bool,
     ) -> Result<Vec<Inserted>> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += rows.len() as u64;
         this.begin_writing();
@@ -67,7 +67,7 @@ impl Transaction {
             let mut entries = Vec::with_capacity(rows.len());
             for row in rows.iter().map(AsRef::as_ref) {
                 let row = table.layout.row(row);
-                if let Some(key) = unique_key(table, index, row) {
+                for key in unique_keys(table, index, row) {
                     entries.push(self.hidden_row(&key, &primary_key_of(table, row))?);
                 }
             }
@@ -128,7 +128,7 @@ impl Transaction {
         }
         let changes = unique_changes(table, None, Some(row))?;
         let primary_key = primary_key_of(table, table.layout.row(row));
-        self.change_unique(&changes, &primary_key, &start).await
+        self.change_unique(&changes, (&primary_key, &primary_key), &start).await
     }
 
     pub(crate) fn partition_of_row(&mut self, table: &Table, row: &[u8]) -> u32 {
@@ -145,17 +145,20 @@ impl Transaction {
         Ok((self.node.router().partition_of(&self.key_buffer), row))
     }
 
-    /// Brings hidden tables up to date; a duplicate takes back everything since `start`.
+    /// Brings hidden tables up to date for a row whose primary key was the first and is the second; a duplicate takes back everything
+    /// since `start`.
     async fn change_unique(
         &mut self,
         changes: &[UniqueChange],
-        primary_key: &[u8],
+        (old_primary_key, primary_key): (&[u8], &[u8]),
         start: &Savepoint,
     ) -> Result<Inserted> {
         self.counters.unique_key_operations += changes.len() as u64;
         for change in changes {
-            if let Some(key) = &change.old_key {
-                self.delete_hidden(change.table, key).await?;
+            match &change.old_key {
+                Some(key) if change.building => self.delete_own_entry(change.table, key, old_primary_key).await?,
+                Some(key) => self.delete_hidden(change.table, key).await?,
+                None => {}
             }
             let Some(key) = &change.new_key else { continue };
             let (partition, row) = self.hidden_row(key, primary_key)?;
@@ -176,6 +179,22 @@ impl Transaction {
             true => Ok(()),
             false => Err(Error::unknown("internal: a unique index has lost a key")),
         }
+    }
+
+    /// Deletes the entry of a row in an index that is being built, if it is there: the key's entry may be another row's, with which
+    /// the build will fail.
+    async fn delete_own_entry(&mut self, hidden: TableId, key: &[u8], primary_key: &[u8]) -> Result<()> {
+        let Some(table) = self.node.catalog().tables_by_id.get(&hidden).cloned() else { return Ok(()) };
+        let mut hidden_key = Vec::with_capacity(key.len() + 2);
+        unique::hidden_primary_key(key, &mut hidden_key);
+        let partition = self.node.router().partition_of(&hidden_key);
+        let mode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
+        let (view, lock) = self.point_view(mode).await?;
+        let is_own = |row: Option<RowRef<'_>>| row.is_some_and(|row| unique::base_primary_key(row) == primary_key);
+        if self.get_in(partition, &table, &hidden_key, view, lock, is_own).await? {
+            self.delete_one(hidden, partition, &hidden_key).await?;
+        }
+        Ok(())
     }
 
     /// Deletes a row by its primary key; false if it is not there.
@@ -201,7 +220,7 @@ impl Transaction {
         decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
     ) -> Result<Option<(Inserted, R)>> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         let id = this.begin_writing();
@@ -217,7 +236,7 @@ impl Transaction {
         if outcome != Inserted::Done || changes.is_empty() {
             return Ok(Some((outcome, result)));
         }
-        let outcome = this.change_unique(&changes, primary_key, &start).await?;
+        let outcome = this.change_unique(&changes, (primary_key, primary_key), &start).await?;
         Ok(Some((outcome, result)))
     }
 
@@ -225,7 +244,7 @@ impl Transaction {
     /// be locked by this transaction.
     pub async fn replace_row(&mut self, table: &Arc<Table>, old: &[u8], new: &[u8]) -> Result<Inserted> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         this.begin_writing();
@@ -240,7 +259,7 @@ impl Transaction {
                 return Ok(outcome);
             }
             let changes = unique_changes(table, Some(old), Some(new))?;
-            return this.change_unique(&changes, &new_key, &start).await;
+            return this.change_unique(&changes, (&old_key, &new_key), &start).await;
         }
         if !this.delete_one(table.id(), partition, &old_key).await? {
             return Err(row_gone(table));
@@ -253,20 +272,16 @@ impl Transaction {
         let mut changes = Vec::with_capacity(table.global_unique.len());
         for &index in &table.global_unique {
             // Even a key that stays now stands for another row.
-            changes.push(UniqueChange {
-                index,
-                table: unique_table_of(table, index)?,
-                old_key: unique_key(table, index, table.layout.row(old)),
-                new_key: unique_key(table, index, table.layout.row(new)),
-            });
+            let keys = |row| unique_keys(table, index, table.layout.row(row));
+            push_changes(table, index, keys(old), keys(new), &mut changes)?;
         }
-        this.change_unique(&changes, &new_key, &start).await
+        this.change_unique(&changes, (&old_key, &new_key), &start).await
     }
 
     /// Deletes a row that this transaction has locked.
     pub async fn delete_row(&mut self, table: &Arc<Table>, old: &[u8]) -> Result<()> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         this.counters.execute_count += 1;
         this.counters.primary_key_operations += 1;
         let start = this.savepoint();
@@ -276,7 +291,7 @@ impl Transaction {
             return Err(row_gone(table));
         }
         let changes = unique_changes(table, Some(old), None)?;
-        this.change_unique(&changes, &primary_key, &start).await?;
+        this.change_unique(&changes, (&primary_key, &primary_key), &start).await?;
         Ok(())
     }
 }

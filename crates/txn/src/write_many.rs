@@ -19,7 +19,7 @@ use crate::interpret::{ChangeOfRow, RowChange, Staged, stage};
 use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, Write, WriteKind, WriteStop, put_bytes};
 use crate::remote::{Answer, Asked, WorkFor, commit_lost};
-use crate::staging::{ROWS_PER_HOLD, duplicate, primary_key_of, unique_changes};
+use crate::staging::{ROWS_PER_HOLD, builds_unique, duplicate, primary_key_of, unique_changes};
 use crate::transaction::Transaction;
 use crate::write_remote::{BYTES_PER_FRAME, ROWS_PER_FRAME};
 
@@ -90,7 +90,7 @@ impl Transaction {
     /// What a write met. The batch may be staged in part then: roll back, at least to a savepoint.
     pub async fn write_many(&mut self, table: &Arc<Table>, writes: Vec<RowWrite>) -> Result<BatchEnd> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
         let start = this.savepoint();
         let mut placed = this.place_writes(table, writes).await?;
         this.counters.execute_count += 1;
@@ -115,7 +115,7 @@ impl Transaction {
     }
 
     async fn write_and_commit_inner(&mut self, table: &Arc<Table>, writes: Vec<RowWrite>) -> Result<BatchEnd> {
-        self.use_table(table).await?;
+        self.use_table_to_write(table).await?;
         let mut placed = self.place_writes(table, writes).await?;
         let bytes: usize = placed.iter().map(|one| one.bytes.len()).sum();
         let is_small = placed.len() <= ROWS_PER_FRAME && bytes <= BYTES_PER_FRAME;
@@ -174,7 +174,10 @@ impl Transaction {
         rows: &[(Vec<u8>, Option<Vec<u8>>)],
     ) -> Result<BatchEnd> {
         let this = self.of(table);
-        this.use_table(table).await?;
+        this.use_table_to_write(table).await?;
+        if builds_unique(table) {
+            return this.replace_each(table, rows).await;
+        }
         this.begin_writing();
         let start = this.savepoint();
         let (mut now, mut then) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -205,6 +208,22 @@ impl Transaction {
             round = this.write_placed(table, &mut then).await?;
         }
         Ok(this.end_batch(table, round, &start))
+    }
+
+    /// The same row by row, while a unique index is being built: whose its entries are has to be looked at.
+    async fn replace_each(&mut self, table: &Arc<Table>, rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<BatchEnd> {
+        let start = self.savepoint();
+        for (position, (old, new)) in rows.iter().enumerate() {
+            let outcome = match new {
+                Some(new) => self.replace_row(table, old, new).await?,
+                None => self.delete_row(table, old).await.map(|()| Inserted::Done)?,
+            };
+            if outcome != Inserted::Done {
+                self.rollback_to(&start);
+                return Ok(BatchEnd { skipped: Vec::new(), duplicate: Some((position, outcome)) });
+            }
+        }
+        Ok(BatchEnd::default())
     }
 
     fn end_batch(&mut self, table: &Table, round: Round, start: &Savepoint) -> BatchEnd {

@@ -7,6 +7,7 @@
 
 pub use crate::bytes::successor;
 
+use crate::array_elements;
 use crate::bytes::little_endian_word;
 use crate::row::{RowLayout, RowRef, fixed_width};
 use crate::schema::{Index, TableSchema};
@@ -35,17 +36,23 @@ pub struct KeyPart {
     pub prefix_length: u32,
     /// The part's bytes are inverted, so that greater values come first.
     pub descending: bool,
+    /// The column keeps elements of this type; each of them makes a key. See [`KeySpec::each_key`].
+    pub multi_valued: bool,
 }
 
 impl KeySpec {
     /// The key of an index's rows: all its columns, in their order.
     pub fn of_index(schema: &TableSchema, index: &Index) -> KeySpec {
-        let part = |part: &crate::schema::IndexColumn| KeyPart {
-            column: part.column,
-            sql_type: schema.columns[part.column].sql_type.clone(),
-            nullable: schema.columns[part.column].nullable,
-            prefix_length: part.prefix_length,
-            descending: part.descending,
+        let part = |part: &crate::schema::IndexColumn| {
+            let column = &schema.columns[part.column];
+            KeyPart {
+                column: part.column,
+                sql_type: column.array_of.as_ref().unwrap_or(&column.sql_type).clone(),
+                nullable: column.nullable,
+                prefix_length: part.prefix_length,
+                descending: part.descending,
+                multi_valued: column.array_of.is_some(),
+            }
         };
         KeySpec { parts: index.columns.iter().map(part).collect() }
     }
@@ -77,24 +84,63 @@ impl KeySpec {
             nullable: false,
             prefix_length: 0,
             descending: false,
+            multi_valued: false,
         };
         KeySpec { parts: schema.partition_columns.iter().map(part).collect() }
     }
 
-    /// Appends the key of a stored row.
+    /// Appends the key of a stored row. A row may have several keys of a multi-valued index: [`KeySpec::each_key`].
     pub fn append_from_row(&self, row: RowRef<'_>, out: &mut Vec<u8>) {
         for part in &self.parts {
-            let start = out.len();
-            if row.is_null(part.column) {
-                out.push(0);
-            } else {
-                if part.nullable {
-                    out.push(1);
-                }
-                append_raw(row.raw(part.column), &part.sql_type, part.prefix_length, out);
-            }
-            part.invert(out, start);
+            part.append_from_row(row, out);
         }
+    }
+
+    /// A row has a key for each element of an array, and none if that is empty.
+    pub fn is_multi_valued(&self) -> bool {
+        self.parts.iter().any(|part| part.multi_valued)
+    }
+
+    /// Shows every key of a stored row, made in `key`.
+    pub fn each_key(&self, row: RowRef<'_>, key: &mut Vec<u8>, mut see: impl FnMut(&[u8])) {
+        key.clear();
+        let Some(place) = self.parts.iter().position(|part| part.multi_valued) else {
+            self.append_from_row(row, key);
+            return see(key);
+        };
+        let (before, part, behind) = (&self.parts[..place], &self.parts[place], &self.parts[place + 1..]);
+        before.iter().for_each(|part| part.append_from_row(row, key));
+        let prefix = key.len();
+        let mut see_with = |element: Option<&[u8]>, key: &mut Vec<u8>| {
+            key.truncate(prefix);
+            match element {
+                None => key.push(0),
+                Some(element) => {
+                    key.extend(part.nullable.then_some(1));
+                    key.extend_from_slice(element);
+                }
+            }
+            part.invert(key, prefix);
+            behind.iter().for_each(|part| part.append_from_row(row, key));
+            see(key);
+        };
+        match row.is_null(part.column) {
+            true => see_with(None, key),
+            false => array_elements::iter(row.raw(part.column)).for_each(|element| see_with(Some(element), key)),
+        }
+    }
+
+    /// The row has this key among others.
+    pub fn has_key(&self, row: RowRef<'_>, key: &[u8], buffer: &mut Vec<u8>) -> bool {
+        let mut has = false;
+        self.each_key(row, buffer, |one| has |= one == key);
+        has
+    }
+
+    /// The parts by which rows that a scan has found by one element of an array are in order.
+    pub fn without_elements(mut self) -> KeySpec {
+        self.parts.retain(|part| !part.multi_valued);
+        self
     }
 
     /// Appends the key of the leading `values.len()` parts. The values must have been converted to the columns'
@@ -113,6 +159,20 @@ impl KeySpec {
 }
 
 impl KeyPart {
+    #[inline]
+    fn append_from_row(&self, row: RowRef<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        if row.is_null(self.column) {
+            out.push(0);
+        } else {
+            if self.nullable {
+                out.push(1);
+            }
+            append_raw(row.raw(self.column), &self.sql_type, self.prefix_length, out);
+        }
+        self.invert(out, start);
+    }
+
     fn invert(&self, out: &mut [u8], start: usize) {
         if self.descending {
             for byte in &mut out[start..] {

@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod array_elements;
 mod bytes;
 pub mod charset;
 pub mod codec;

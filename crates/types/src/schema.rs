@@ -170,6 +170,9 @@ pub struct Column {
     pub hidden: bool,
     /// GENERATED ALWAYS AS: the expression's SQL text, and whether it is STORED (else VIRTUAL).
     pub generated: Option<(String, bool)>,
+    /// What a multi-valued key part computes is an array of these: the column keeps its distinct elements as
+    /// [`crate::array_elements`], and the index has an entry for each.
+    pub array_of: Option<SqlType>,
 }
 
 impl Column {
@@ -186,6 +189,7 @@ impl Column {
             invisible: false,
             hidden: false,
             generated: None,
+            array_of: None,
         }
     }
 
@@ -319,6 +323,11 @@ impl TableSchema {
     /// The table was declared without a primary key.
     pub fn has_hidden_key(&self) -> bool {
         self.columns.last().is_some_and(|column| column.hidden && !column.is_functional())
+    }
+
+    /// Some key part is multi-valued: the index has an entry for each element of an array.
+    pub fn is_multi_valued(&self, index: &Index) -> bool {
+        index.columns.iter().any(|part| self.columns[part.column].array_of.is_some())
     }
 
     /// The index that a functional key part's column belongs to.

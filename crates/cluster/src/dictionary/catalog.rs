@@ -245,6 +245,8 @@ pub struct Hold {
     pub node: NodeId,
     /// No other definition of that node has had it.
     pub token: u64,
+    /// Others may read the table meanwhile.
+    pub lets_read: bool,
 }
 
 /// One step of a dictionary change; a DDL statement is a list of them that takes effect as one.

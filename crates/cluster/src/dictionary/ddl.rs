@@ -17,7 +17,7 @@ use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::Change;
 use crate::dictionary::fragments::{FragmentChange, fragment_changes, propose};
 use crate::dictionary::meta_group::TablesElsewhere;
-use crate::dictionary::metadata_lock::ExclusiveTables;
+use crate::dictionary::metadata_lock::{ExclusiveTables, FrozenTables};
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
 use crate::storage::partitions::PartitionGuard;
@@ -83,6 +83,11 @@ impl Dictionary {
         };
         self.settle_tables(tables, deadline.saturating_duration_since(Instant::now())).await?;
         Ok(held)
+    }
+
+    /// Lets nobody write to these tables, which the caller has exclusively, until the guard is dropped; in a cluster at this node alone.
+    pub fn freeze_tables(&self, tables: &[Arc<Table>]) -> FrozenTables {
+        self.metadata_locks.freeze(tables)
     }
 
     fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {

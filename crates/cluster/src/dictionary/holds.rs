@@ -32,11 +32,12 @@ pub struct TableHold {
     table: TableId,
     token: WantedToken,
     node: NodeId,
+    lets_read: bool,
 }
 
 impl TableHold {
     fn hold(&self) -> Hold {
-        Hold { node: self.node, token: self.token.get() }
+        Hold { node: self.node, token: self.token.get(), lets_read: self.lets_read }
     }
 
     /// The change that makes it, to come after all others of the same table.
@@ -67,11 +68,12 @@ impl TableHold {
 }
 
 impl Dictionary {
-    /// A definition of this node is about to hold the table. `None` in a process that is the whole database, whose metadata locks
+    /// A definition of this node is about to hold the table; `lets_read`: others may go on to read it. `None` in a process that is the whole database, whose metadata locks
     /// are all there are.
-    pub fn table_hold(&self, table: TableId) -> Option<TableHold> {
+    pub fn table_hold(&self, table: TableId, lets_read: bool) -> Option<TableHold> {
         let cluster = self.cluster()?;
-        Some(TableHold { table, token: self.meta.new_token(cluster.incarnation), node: cluster.options.me })
+        let token = self.meta.new_token(cluster.incarnation);
+        Some(TableHold { table, token, node: cluster.options.me, lets_read })
     }
 
     /// At the leader of the dictionary: frees what nobody wants any more. One look; a node that does not answer has until the next.
@@ -143,7 +145,7 @@ mod tests {
         let id = bed.node.next_table_id();
         let database = Change::PutDatabase { name: "d".into(), collation: shoal_types::Collation::default() };
         bed.node.change(vec![database, Change::PutTable(table(id, "t"))]).await.unwrap();
-        let hold = bed.node.table_hold(id).unwrap();
+        let hold = bed.node.table_hold(id, false).unwrap();
         let next = shoal_types::TableSchema { version: 2, ..table(id, "t") };
         bed.node.change(vec![Change::PutTable(next), hold.change()]).await.unwrap();
         let table = Arc::clone(bed.node.catalog().tables_by_id.get(&id).unwrap());

@@ -6,6 +6,9 @@
 //! - a transaction that uses none holds nothing that anybody waits for;
 //! - a definition that holds its tables waits for no table.
 //!
+//! A definition that copies rows has the table for itself, freezes it, and lets the others in again: they read, and wait before they
+//! write. When it wants the table for itself again, a transaction that uses it and waits to write is told that this is a deadlock.
+//!
 //! Definitions that want a common table come one after the other, in the order they asked. Transactions that begin
 //! after a definition has asked wait behind it.
 
@@ -19,7 +22,7 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use crate::base::wait::{WaitSlots, Waiter, lock};
 use crate::dictionary::table::Table;
-use crate::dictionary::table_lock::{HELD, MetadataLock, USERS, WANTED};
+use crate::dictionary::table_lock::{FROZEN, HELD, MetadataLock, USERS, WANTED};
 
 /// All waiting for metadata locks of a node.
 #[derive(Default)]
@@ -34,6 +37,8 @@ struct Queue {
     definitions: VecDeque<Definition>,
     /// Tokens of transactions that wait for a definition to end.
     users: Vec<u64>,
+    /// Tables that may only be read, once for each definition that wants it so.
+    frozen: Vec<Arc<MetadataLock>>,
     next: u64,
 }
 
@@ -48,6 +53,12 @@ struct Definition {
 pub struct ExclusiveTables {
     locks: Arc<MetadataLocks>,
     number: u64,
+}
+
+/// Tables that may only be read until this is dropped.
+pub struct FrozenTables {
+    locks: Arc<MetadataLocks>,
+    frozen: Vec<Arc<MetadataLock>>,
 }
 
 /// Error 1205.
@@ -68,10 +79,7 @@ impl Queue {
             if definition.holds || in_the_way {
                 continue;
             }
-            let take = |one: &Arc<MetadataLock>| {
-                one.state.compare_exchange(WANTED, WANTED | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            };
-            let taken = definition.locks.iter().take_while(|one| take(one)).count();
+            let taken = definition.locks.iter().take_while(|one| one.try_hold()).count();
             if taken == definition.locks.len() {
                 definition.holds = true;
                 waits.signal(definition.token);
@@ -97,6 +105,10 @@ impl Queue {
             one.state.fetch_and(!clear, Ordering::Release);
         }
         self.grant(waits);
+        self.wake_users(waits);
+    }
+
+    fn wake_users(&mut self, waits: &WaitSlots) {
         for token in self.users.drain(..) {
             waits.signal(token);
         }
@@ -172,12 +184,57 @@ impl MetadataLocks {
             for one in &locks {
                 one.state.fetch_or(WANTED, Ordering::Relaxed);
             }
+            // Those who would write and are in the way now cannot wait any longer.
+            if locks.iter().any(|one| one.is_frozen()) {
+                queue.wake_users(&self.waits);
+            }
             queue.definitions.push_back(Definition { number, locks, token: waiter.token(), holds: false });
             queue.grant(&self.waits);
             ExclusiveTables { locks: Arc::clone(self), number }
         };
         tokio::time::timeout(timeout, waiter.wait()).await.map_err(|_| timed_out())?;
         Ok(exclusive)
+    }
+
+    /// Lets nobody write to these tables, nor lock rows of them for that. Whoever asks has them exclusively, so that nobody has begun to.
+    pub(crate) fn freeze(self: &Arc<Self>, tables: &[Arc<Table>]) -> FrozenTables {
+        let frozen: Vec<Arc<MetadataLock>> = tables.iter().map(|table| Arc::clone(&table.metadata_lock)).collect();
+        let mut queue = lock(&self.queue);
+        for one in &frozen {
+            one.state.fetch_or(FROZEN, Ordering::Relaxed);
+        }
+        queue.frozen.extend(frozen.iter().cloned());
+        FrozenTables { locks: Arc::clone(self), frozen }
+    }
+
+    /// Waits until a table may be written. `uses_it`: the transaction uses it already, so that a definition may come to wait for it.
+    ///
+    /// # Errors
+    /// 1205 when that takes too long; 1213 when the definition that keeps it from writing waits for it to end.
+    pub async fn await_writable(
+        &self,
+        table: &Table,
+        uses_it: bool,
+        waiter: &mut Waiter,
+        timeout: Duration,
+    ) -> Result<()> {
+        let deadline = tokio::time::Instant::now() + timeout;
+        loop {
+            {
+                let mut queue = lock(&self.queue);
+                if !table.metadata_lock.is_frozen() {
+                    return Ok(());
+                }
+                if uses_it && table.metadata_lock.is_wanted() {
+                    let message = "Deadlock found when trying to get lock; try restarting transaction";
+                    return Err(Error::new(ErrorCode::LockDeadlock, message));
+                }
+                queue.users.push(waiter.arm(1));
+            }
+            let woken = tokio::time::timeout_at(deadline, waiter.wait()).await;
+            waiter.arm(1);
+            woken.map_err(|_| timed_out())?;
+        }
     }
 
     /// Keeps everybody from beginning to use the table, as a definition of any node has it already. Who uses it goes on until
@@ -197,6 +254,21 @@ impl MetadataLocks {
 impl Drop for ExclusiveTables {
     fn drop(&mut self) {
         lock(&self.locks.queue).end(self.number, &self.locks.waits);
+    }
+}
+
+impl Drop for FrozenTables {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.locks.queue);
+        for one in &self.frozen {
+            if let Some(place) = queue.frozen.iter().position(|known| Arc::ptr_eq(known, one)) {
+                queue.frozen.swap_remove(place);
+            }
+            if !queue.frozen.iter().any(|known| Arc::ptr_eq(known, one)) {
+                one.state.fetch_and(!FROZEN, Ordering::Release);
+            }
+        }
+        queue.wake_users(&self.locks.waits);
     }
 }
 

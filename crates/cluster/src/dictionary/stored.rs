@@ -112,6 +112,8 @@ struct StoredHold {
     node: u32,
     #[prost(uint64, tag = "3")]
     token: u64,
+    #[prost(bool, tag = "4")]
+    lets_read: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -359,7 +361,8 @@ fn store_change(change: &Change) -> StoredChange {
             name: name.clone(),
         }),
         Change::HoldTable(id, hold) => {
-            ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
+            let Hold { node, token, lets_read } = *hold;
+            ChangeKind::HoldTable(StoredHold { table: id.0, node: node.0, token, lets_read })
         }
         Change::FreeTable(id) => ChangeKind::FreeTable(id.0),
         Change::PutUser(user) => ChangeKind::PutUser(Box::new(store_user(user))),
@@ -389,7 +392,8 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
             Change::DropProgram { database, kind: ProgramKind::of(kind).ok_or_else(damaged)?, name }
         }
         ChangeKind::HoldTable(held) => {
-            Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
+            let StoredHold { table, node, token, lets_read } = held;
+            Change::HoldTable(TableId(table), Hold { node: NodeId(node), token, lets_read })
         }
         ChangeKind::FreeTable(id) => Change::FreeTable(TableId(id)),
         ChangeKind::PutUser(user) => Change::PutUser(read_user(*user)),
@@ -693,7 +697,7 @@ mod tests {
             Change::PutDatabase { name: "d".into(), collation: Collation::UTF8MB4_0900_AI_CI },
             Change::DropDatabase { name: "e".into() },
             Change::DropTable(TableId(9)),
-            Change::HoldTable(TableId(9), Hold { node: NodeId(2), token: u64::MAX }),
+            Change::HoldTable(TableId(9), Hold { node: NodeId(2), token: u64::MAX, lets_read: true }),
             Change::FreeTable(TableId(9)),
             Change::PutUser(User {
                 old_authentication_string: vec![7],

@@ -21,7 +21,8 @@ pub struct Table {
     pub layout: RowLayout,
     /// The key of every index in `schema.indexes`, the primary key first.
     pub keys: Vec<KeySpec>,
-    /// The key of every index with what keeps rows apart whose columns are equal: scans order rows by it.
+    /// The key of every index with what keeps rows apart whose columns are equal: scans order rows by it, those of a multi-valued
+    /// index as far as they have found them by one element.
     pub entry_keys: Vec<KeySpec>,
     /// The primary key's parts of the partition columns, in key order.
     pub partition_key: KeySpec,
@@ -72,7 +73,8 @@ impl Table {
     pub fn new(schema: TableSchema, next_auto_increment: Arc<Sequence>) -> Table {
         let layout = RowLayout::of_table(&schema);
         let keys: Vec<KeySpec> = schema.indexes.iter().map(|index| KeySpec::of_index(&schema, index)).collect();
-        let entry_keys = schema.indexes.iter().map(|index| KeySpec::of_entries(&schema, index)).collect();
+        let entry_key = |index| KeySpec::of_entries(&schema, index).without_elements();
+        let entry_keys = schema.indexes.iter().map(entry_key).collect();
         let belongs = |part: &&KeyPart| schema.partition_columns.contains(&part.column);
         let partition_key = KeySpec { parts: keys[0].parts.iter().filter(belongs).cloned().collect() };
         let leading = keys[0].parts.iter().take(partition_key.parts.len()).all(|part| belongs(&part));

@@ -1,4 +1,5 @@
-//! One table's metadata lock: who uses the table is a number, and a definition keeps newcomers out with two bits of it.
+//! One table's metadata lock: who uses the table is a number, and a definition keeps newcomers out with
+//! two bits of it, and writers with a third.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) const WANTED: u32 = 1 << 31;
 /// A definition has the table.
 pub(super) const HELD: u32 = 1 << 30;
-pub(super) const USERS: u32 = HELD - 1;
+/// A definition copies the table's rows: who reads goes on, who wants to write waits.
+pub(super) const FROZEN: u32 = 1 << 29;
+pub(super) const USERS: u32 = FROZEN - 1;
 
 /// One table's lock, shared by all versions of its definition.
 #[derive(Debug, Default)]
@@ -27,6 +30,24 @@ impl MetadataLock {
             }
         }
         false
+    }
+
+    /// Nobody may write to the table for now, nor lock its rows for that.
+    #[inline]
+    pub fn is_frozen(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & FROZEN != 0
+    }
+
+    /// A definition waits for all who use the table.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & WANTED != 0
+    }
+
+    /// Gives the table to the definition that waits for it, if nobody uses it.
+    pub(super) fn try_hold(&self) -> bool {
+        let frozen = self.state.load(Ordering::Relaxed) & FROZEN;
+        let (wanted, held) = (WANTED | frozen, WANTED | HELD | frozen);
+        self.state.compare_exchange(wanted, held, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// How many transactions use the table.

@@ -120,6 +120,30 @@ pub fn member_of(value: Expr, array: Expr, ctx: &BuildContext<'_>) -> Result<Exp
     super::function::special("MEMBER OF", vec![value, array], ctx)
 }
 
+/// A predicate that can be true only for rows whose array has one of these elements, which are of the array's type. `column`: the
+/// hidden column of a multi-valued key part that keeps the array.
+pub fn of_elements(predicate: Expr, column: Expr, elements: Vec<Expr>, ctx: &BuildContext<'_>) -> Result<Expr> {
+    let result = ResultType {
+        sql_type: predicate.sql_type().clone(),
+        nullable: predicate.nullable(),
+        coercibility: predicate.coercibility(),
+        collation: predicate.sql_type().collation,
+    };
+    make_call(Operation::OfElements, [predicate, column].into_iter().chain(elements).collect(), result, ctx)
+}
+
+/// The value that `value MEMBER OF (array)` looks for in an array of such elements; NULL if none has it.
+pub fn wanted_element(value: Expr, element: &SqlType, ctx: &BuildContext<'_>) -> Result<Expr> {
+    let function = crate::functions::WANTED_ELEMENT;
+    let result = ResultType {
+        sql_type: element.clone(),
+        nullable: true,
+        coercibility: Coercibility::Coercible,
+        collation: element.collation,
+    };
+    make_call(Operation::Function(function), vec![value], result, ctx)
+}
+
 /// `@name`. `sql_type` is the type of its present value; a variable that was never set is NULL of a string type.
 pub fn user_variable(name: &str, sql_type: Option<SqlType>, ctx: &BuildContext<'_>) -> Result<Expr> {
     let sql_type = match sql_type {

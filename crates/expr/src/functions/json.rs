@@ -7,6 +7,7 @@ use shoal_types::{BaseType, Charset, Collation, Error, ErrorCode, Json, Result, 
 
 use super::argument::text;
 use super::{Derivation, Function, MANY, ResultType};
+use crate::array_element::wanted_element;
 use crate::build::convert_charset;
 use crate::context::EvalContext;
 use crate::expr::Call;
@@ -164,6 +165,18 @@ pub(super) const TABLE: &[Function] = &[
         member_of,
     ),
 ];
+
+/// An element of a JSON array as a key of a multi-valued index: no user can call it. The call's type is that of the elements.
+pub(crate) const WANTED_ELEMENT: &Function = &Function::new(
+    "WANTED ELEMENT",
+    1,
+    1,
+    |d| Ok(d.json()?.nullable()),
+    |call, values, _| {
+        let wanted = Json::from_tree(&item(call, values, 0));
+        wanted_element(&wanted.root(), &call.sql_type)
+    },
+);
 
 /// Arguments from `from` on become UTF-8; the result is JSON.
 pub(super) fn documents(derivation: &mut Derivation<'_>, from: usize) -> Result<ResultType> {

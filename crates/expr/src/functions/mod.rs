@@ -27,6 +27,7 @@ mod time;
 
 pub use crate::expr::Function;
 pub(crate) use crate::expr::{Derivation, ResultType};
+pub(crate) use json::WANTED_ELEMENT;
 
 /// Any number of arguments from the least on.
 pub(crate) const MANY: usize = usize::MAX;

@@ -66,15 +66,18 @@ impl Fragment {
             pairs.clear();
             keys.clear();
         };
+        let mut scratch = Vec::new();
         for row_id in rows {
             for version in self.versions(row_id) {
                 let row = self.layout.row(version);
-                let start = keys.len();
-                index.entry.append_from_row(row, &mut keys);
-                let mut prefix = [0; 8];
-                let inline = (keys.len() - start).min(8);
-                prefix[..inline].copy_from_slice(&keys[start..start + inline]);
-                pairs.push((u64::from_be_bytes(prefix), start as u32, keys.len() as u32, row_id));
+                index.entry.each_key(row, &mut scratch, |key| {
+                    let start = keys.len();
+                    keys.extend_from_slice(key);
+                    let mut prefix = [0; 8];
+                    let inline = key.len().min(8);
+                    prefix[..inline].copy_from_slice(&key[..inline]);
+                    pairs.push((u64::from_be_bytes(prefix), start as u32, keys.len() as u32, row_id));
+                });
                 if sums_up {
                     uncharged += index.charge(row);
                 }
@@ -97,9 +100,10 @@ impl Fragment {
             let mut entries = std::collections::BTreeSet::new();
             for row_id in 0..self.slots.end() {
                 for version in self.versions(row_id) {
-                    let mut key = Vec::new();
-                    self.ordered[position].key_into(&self.layout, version, &mut key);
-                    entries.insert((key, row_id));
+                    let entry = &self.ordered[position].entry;
+                    entry.each_key(self.layout.row(version), &mut Vec::new(), |key| {
+                        entries.insert((key.to_vec(), row_id));
+                    });
                 }
             }
             let tree = &mut self.ordered[position].tree;

@@ -83,8 +83,7 @@ impl Fragment {
             if index.definition.id == IndexId(0) {
                 index.tree.insert(key, row_id);
             } else {
-                index.key_into(&self.layout, row.bytes(), &mut self.key_buffers.0);
-                index.tree.insert(&self.key_buffers.0, row_id);
+                index.insert_entries(&self.layout, row.bytes(), row_id, &mut self.key_buffers.0);
                 index.note_added(self.layout.row(row.bytes()));
             }
         }
@@ -127,8 +126,7 @@ impl Fragment {
             let unchanged = old_bytes
                 .is_some_and(|old| index.same_columns(self.layout.row(old), self.layout.row(row.bytes())));
             if !unchanged {
-                index.key_into(&self.layout, row.bytes(), &mut self.key_buffers.0);
-                index.tree.insert(&self.key_buffers.0, row_id);
+                index.insert_entries(&self.layout, row.bytes(), row_id, &mut self.key_buffers.0);
             }
         }
         let row = row.store(&mut self.store);
@@ -239,6 +237,13 @@ impl Fragment {
                 if newest.is_some_and(|newest| index.same_columns(dead_row, self.layout.row(newest))) {
                     continue;
                 }
+                if index.entry.is_multi_valued() {
+                    let gone = self.gone_keys(index, bytes, row_id);
+                    for key in &gone {
+                        self.ordered[position].tree.remove(key, row_id);
+                    }
+                    continue;
+                }
                 index.key_into(&self.layout, bytes, &mut key);
                 let still_used = self
                     .versions(row_id)
@@ -252,13 +257,24 @@ impl Fragment {
         self.discharge(dead)
     }
 
+    /// The keys of a dead version in a multi-valued index that no version has any more.
+    fn gone_keys(&self, index: &OrderedIndex, dead: &[u8], row_id: u32) -> Vec<Vec<u8>> {
+        let (mut key, mut buffer, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        index.entry.each_key(self.layout.row(dead), &mut key, |key| {
+            let has_key = |version| index.entry.has_key(self.layout.row(version), key, &mut buffer);
+            if !self.versions(row_id).any(has_key) {
+                gone.push(key.to_vec());
+            }
+        });
+        gone
+    }
+
     /// Frees the slot of a row that nobody can see any more, all of whose versions are in `dead`.
     fn free(&mut self, row_id: u32, dead: &[RowPlace]) -> u64 {
         for bytes in dead.iter().filter_map(|&place| self.store.get(place)) {
             for index in self.ordered.iter_mut().filter(|index| index.covers(row_id)) {
                 index.note_gone(self.layout.row(bytes));
-                index.key_into(&self.layout, bytes, &mut self.key_buffers.0);
-                index.tree.remove(&self.key_buffers.0, row_id);
+                index.remove_entries(&self.layout, bytes, row_id, &mut self.key_buffers.0);
             }
         }
         self.hash.remove(self.slots[row_id].short_hash, row_id);

@@ -2,7 +2,7 @@
 
 use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef, fixed_width};
-use shoal_types::{Collation, Index, TableSchema};
+use shoal_types::{Collation, Index, TableSchema, array_elements};
 
 use crate::btree::Tree;
 
@@ -34,13 +34,19 @@ struct KeyShape {
     fixed_bytes: usize,
     /// Variable-size columns and how many key bytes one of their bytes makes.
     variable: Vec<(usize, usize)>,
+    /// Its elements make an entry each.
+    array: Option<usize>,
 }
 
 impl KeyShape {
     fn of(spec: &KeySpec) -> KeyShape {
-        let mut shape = KeyShape { fixed_bytes: 0, variable: Vec::new() };
+        let mut shape = KeyShape { fixed_bytes: 0, variable: Vec::new(), array: None };
         for part in &spec.parts {
             shape.fixed_bytes += usize::from(part.nullable);
+            if part.multi_valued {
+                shape.array = Some(part.column);
+                continue;
+            }
             match fixed_width(&part.sql_type) {
                 Some(width) => shape.fixed_bytes += width,
                 None => {
@@ -97,15 +103,39 @@ impl OrderedIndex {
         self.uncharged = self.uncharged.map(|sum| sum.saturating_sub(charge));
     }
 
-    /// What a version's entry in this index is charged: a function of the row alone.
+    /// What a version's entries in this index are charged: a function of the row alone.
     pub(crate) fn charge(&self, row: RowRef<'_>) -> u64 {
-        (PAIR_BYTES + self.shape.key_bytes(row).saturating_sub(INLINE_KEY_BYTES)) as u64
+        let entry = |element_bytes: usize| {
+            let key_bytes = self.shape.key_bytes(row) + element_bytes;
+            (PAIR_BYTES + key_bytes.saturating_sub(INLINE_KEY_BYTES)) as u64
+        };
+        match self.shape.array {
+            Some(column) if !row.is_null(column) => {
+                array_elements::iter(row.raw(column)).map(|element| entry(element.len())).sum()
+            }
+            _ => entry(0),
+        }
     }
 
+    /// The row's only key, of an index that is not multi-valued.
     pub(crate) fn key_into<'k>(&self, layout: &RowLayout, row: &[u8], key: &'k mut Vec<u8>) -> &'k [u8] {
         key.clear();
         self.entry.append_from_row(layout.row(row), key);
         key
+    }
+
+    pub(super) fn insert_entries(&mut self, layout: &RowLayout, row: &[u8], row_id: u32, key: &mut Vec<u8>) {
+        let tree = &mut self.tree;
+        self.entry.each_key(layout.row(row), key, |key| {
+            tree.insert(key, row_id);
+        });
+    }
+
+    pub(super) fn remove_entries(&mut self, layout: &RowLayout, row: &[u8], row_id: u32, key: &mut Vec<u8>) {
+        let tree = &mut self.tree;
+        self.entry.each_key(layout.row(row), key, |key| {
+            tree.remove(key, row_id);
+        });
     }
 
     /// The indexed columns have the same bytes in both rows (so the keys are equal; the converse need not hold).

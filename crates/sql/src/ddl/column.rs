@@ -56,6 +56,7 @@ pub fn draft_column(
         invisible: definition.visible == Some(false),
         hidden: false,
         generated: definition.generated.as_ref().map(|generated| (generated.expr.to_string(), generated.stored)),
+        array_of: None,
     };
     let mut keys = Vec::new();
     if definition.primary_key {

@@ -184,7 +184,9 @@ async fn create_like(
     context: &DraftContext,
 ) -> Result<Affected> {
     let source = source_of_like(session, source)?;
-    let mut schema = like(&source.schema, name, context);
+    let mut notes = Vec::new();
+    let mut schema = like(session, &source.schema, name, context, &mut notes)?;
+    super::add_notes(session, notes);
     assign_new_ids(&mut schema, || session.server.node.next_table_id());
     publish_empty(session, statement, schema).await
 }
@@ -207,8 +209,14 @@ pub fn source_of_like(session: &Session, source: &ast::ObjectName) -> Result<Arc
     Ok(Arc::clone(source))
 }
 
-/// A definition like another, without ids.
-pub fn like(source: &TableSchema, (database, name): (&str, &str), context: &DraftContext) -> TableSchema {
+/// A definition like another, without ids; with a generated key if that has no primary key and one is asked for. Errors: 3750, 4108, 4109.
+pub fn like(
+    session: &Session,
+    source: &TableSchema,
+    (database, name): (&str, &str),
+    context: &DraftContext,
+    notes: &mut Vec<Warning>,
+) -> Result<TableSchema> {
     let mut schema = source.clone();
     schema.database = database.to_owned();
     schema.name = name.to_owned();
@@ -219,7 +227,17 @@ pub fn like(source: &TableSchema, (database, name): (&str, &str), context: &Draf
     }
     schema.options.auto_increment = 1;
     schema.options.created_at_s = context.now_s;
-    schema
+    if generated_key::declares_primary(&schema) {
+        return Ok(schema);
+    }
+    let mut draft = TableDraft::of_schema(&schema);
+    let keys = draft.keys.len();
+    declare_primary_key(session, &mut draft)?;
+    if draft.keys.len() > keys {
+        draft.keys.retain(|key| !key.building);
+        schema = build(draft, notes)?.schema;
+    }
+    Ok(schema)
 }
 
 /// The query of CREATE TABLE ... SELECT.

@@ -9,8 +9,8 @@ use shoal_parser::ast::KeyKind;
 use shoal_types::schema::FUNCTIONAL_COLUMN_PREFIX;
 use shoal_types::{BaseType, Column, Error, ErrorCode, Result, SqlType, TableSchema};
 
-use super::defaults;
 use super::draft::{DraftColumn, TableDraft};
+use super::{defaults, multi_valued};
 use crate::frontend::ColumnFlags;
 use crate::resolve::scope::{ScopeColumn, ScopeTable};
 use crate::session::Session;
@@ -49,21 +49,49 @@ pub fn complete(session: &Session, draft: &mut TableDraft, old: Option<&TableSch
         for part in 0..draft.keys[key].parts.len() {
             let Some(text) = draft.keys[key].parts[part].expression.take() else { continue };
             let index = draft.keys[key].name.clone().unwrap_or_default();
-            let sql_type = type_of(session, draft, &text, &index)?;
+            let array_of = multi_valued::element_type(&text)?;
+            if array_of.is_some() {
+                multi_valued::check_part(draft, &draft.keys[key], part, &added)?;
+            }
+            let sql_type = type_of(session, draft, &text, &index, array_of.is_some())?;
+            if let Some(name) = computed_before(draft, &text, &sql_type, array_of.as_ref()) {
+                draft.keys[key].parts[part].column = name;
+                continue;
+            }
             let column = Column {
                 nullable: true,
                 invisible: true,
                 hidden: true,
                 generated: Some((text, false)),
+                array_of,
                 ..Column::new(free_name(draft, &added, &index, part), sql_type)
             };
             draft.keys[key].parts[part].column = column.name.clone();
             added.push(column);
         }
     }
+    drop_unused(draft);
     let made = |column| DraftColumn { column, origin: None, null_written: false };
     draft.columns.extend(added.into_iter().map(made));
     Ok(())
+}
+
+/// The column of the same expression that the statement has had computed for an index which it takes over.
+fn computed_before(
+    draft: &TableDraft,
+    text: &str,
+    sql_type: &SqlType,
+    array_of: Option<&SqlType>,
+) -> Option<String> {
+    let is_used = |name: &str| draft.keys.iter().any(|key| key.parts.iter().any(|part| part.column == name));
+    let is_it = |column: &&Column| {
+        column.is_functional()
+            && column.generated.as_ref().is_some_and(|(known, _)| known == text)
+            && column.sql_type == *sql_type
+            && column.array_of.as_ref() == array_of
+            && !is_used(&column.name)
+    };
+    draft.columns.iter().map(|draft| &draft.column).find(is_it).map(|column| column.name.clone())
 }
 
 /// Names are part of messages and of the columns' names, so they come first.
@@ -109,19 +137,28 @@ fn derive_anew(session: &Session, draft: &mut TableDraft) -> Result<()> {
         let name = &column.name;
         let index = draft.keys.iter().find(|key| key.parts.iter().any(|part| part.column == *name));
         let index = index.and_then(|key| key.name.as_deref()).unwrap_or_default();
-        let sql_type = type_of(session, draft, text, index)?;
+        let sql_type = type_of(session, draft, text, index, column.array_of.is_some())?;
         draft.columns[position].column.sql_type = sql_type;
     }
     Ok(())
 }
 
 /// The type of a functional part over the draft's columns. Errors: 1054, 3753, 3757, 3758, 3761, 3762.
-fn type_of(session: &Session, draft: &TableDraft, text: &str, index: &str) -> Result<SqlType> {
+fn type_of(
+    session: &Session,
+    draft: &TableDraft,
+    text: &str,
+    index: &str,
+    is_multi_valued: bool,
+) -> Result<SqlType> {
     let expression = defaults::with_resolver(session, |resolver| {
         resolver.open_block();
         resolver.scope().add_table(scope_of(draft))?;
         resolver.functional_part(text, index)
     })?;
+    if is_multi_valued {
+        return Ok(multi_valued::stored_type());
+    }
     if matches!(expression, Expr::Column(_)) {
         let message = "Functional index on a column is not supported. Consider using a regular index instead.";
         return Err(Error::new(ErrorCode::FunctionalIndexOnField, message));

@@ -131,8 +131,9 @@ fn build_key(draft: &TableDraft, key: &DraftKey, name: &str, notes: &mut Vec<War
             return Err(errors::duplicate_column(&part.column));
         }
         let definition = &draft.columns[column].column;
-        let prefix_length = prefix_length(&definition.sql_type, &definition.name, part.prefix_length)?;
-        bytes += part_bytes(&definition.sql_type, prefix_length);
+        let sql_type = definition.array_of.as_ref().unwrap_or(&definition.sql_type);
+        let prefix_length = prefix_length(sql_type, &definition.name, part.prefix_length)?;
+        bytes += part_bytes(sql_type, prefix_length);
         nullable |= definition.nullable;
         parts.push(IndexColumn { column, prefix_length, descending: part.descending });
     }

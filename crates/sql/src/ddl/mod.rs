@@ -23,6 +23,7 @@ mod functional;
 pub mod generated_key;
 pub mod key;
 mod lock;
+mod multi_valued;
 pub mod options;
 mod program;
 pub mod publish;

@@ -8,7 +8,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_cluster::{BeingFilled, Catalog, Change, Node, Table, unique_table_schema};
-use shoal_types::{Error, ErrorCode, Index, IndexId, Result, TableId, TableSchema};
+use shoal_types::row::{PAST_ROWS_MAX, fixed_width};
+use shoal_types::{
+    Column, Error, ErrorCode, Index, IndexId, PastColumn, PastRows, Result, TableId, TableSchema,
+};
 
 /// Definitions are checked and changed under this: what was checked still holds when the change is made.
 static DEFINITIONS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -70,8 +73,26 @@ pub fn without_building(catalog: &Catalog, table: TableId, is_dropped: impl Fn(&
     if schema.indexes.len() == present.schema.indexes.len() {
         return Vec::new();
     }
+    drop_computed(&mut schema);
     schema.version += 1;
     vec![Change::PutTable(schema)]
+}
+
+/// Drops the columns of functional key parts, behind all others, that no index has any more. Where rows have had as many shapes as they may
+/// have, they stay until the rows are written anew.
+fn drop_computed(schema: &mut TableSchema) {
+    let is_used = |column: usize| schema.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == column));
+    let is_kept = |&column: &usize| !schema.columns[column].is_functional() || is_used(column);
+    let kept = (0..schema.columns.len()).rev().find(is_kept).map_or(0, |last| last + 1);
+    if kept == schema.columns.len() || schema.past_rows.len() >= PAST_ROWS_MAX {
+        return;
+    }
+    let width = |column: &Column| fixed_width(&column.sql_type).map(|width| width as u8);
+    let widths = schema.columns.iter().map(width).collect();
+    let columns = (0..schema.columns.len()).map(PastColumn::At).collect();
+    schema.past_rows.push(PastRows { widths, columns });
+    schema.past_rows.iter_mut().for_each(|rows| rows.columns.truncate(kept));
+    schema.columns.truncate(kept);
 }
 
 /// The next definition drops these.

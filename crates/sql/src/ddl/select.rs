@@ -75,6 +75,7 @@ fn column_of(result: &ResultColumn, catalog: &Catalog) -> Column {
         invisible: false,
         hidden: false,
         generated: None,
+        array_of: None,
     }
 }
 

@@ -75,7 +75,8 @@ pub async fn create(session: &mut Session, statement: &CreateTable) -> Result<Af
     let mut notes = Vec::new();
     if let Some(source) = &statement.like {
         let source = create::source_of_like(session, source)?;
-        let mut schema = create::like(&source.schema, (&database, &name), &context);
+        let mut schema = create::like(session, &source.schema, (&database, &name), &context, &mut notes)?;
+        super::add_notes(session, notes);
         check_draft(&TableDraft::of_schema(&schema))?;
         assign_ids(session, &mut schema)?;
         return add(session, schema).await;

@@ -397,13 +397,17 @@ impl<'p> Insertion<'p> {
         primary_key: Vec<u8>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
+        if self.plan.table.schema.indexes[index].building {
+            // Whether there will be such a key is not known yet: no row goes or changes for it.
+            return Err(duplicate_entry(&self.plan.table, index, row));
+        }
         if self.plan.replace {
             return self.replace(row, primary_key, ctx).await;
         }
-        self.affected.duplicates += 1;
         if !self.plan.on_duplicate.is_empty() {
             return self.update_existing(row, source, index, primary_key, ctx).await;
         }
+        self.affected.duplicates += 1;
         let error = duplicate_entry(&self.plan.table, index, row);
         if !self.plan.ignore {
             return Err(error);
@@ -522,6 +526,7 @@ impl<'p> Insertion<'p> {
         match ctx.transaction.replace_row(&table, &existing, &changed).await? {
             Inserted::Done => {
                 self.affected.rows += 2;
+                self.affected.duplicates += 1;
                 self.plan.usage.add(Some(0), RowUse::Update, 1);
                 match (triggers, &old) {
                     (Some(triggers), Some(old)) => {

@@ -4,6 +4,7 @@ pub mod delete;
 pub mod foreign;
 pub mod insert;
 pub mod load;
+mod multi_valued;
 pub mod resolve;
 pub mod row;
 pub mod rows;

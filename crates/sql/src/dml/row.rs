@@ -192,7 +192,7 @@ pub fn refuse_duplicate(
     eval: &mut EvalContext<'_>,
 ) -> Result<()> {
     let error = duplicate_entry(table, index, row);
-    if !ignore {
+    if !ignore || table.schema.indexes[index].building {
         return Err(error);
     }
     eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());

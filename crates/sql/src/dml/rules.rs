@@ -9,6 +9,7 @@ use shoal_expr::{EvalContext, Expr, RowSource};
 use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{Error, ErrorCode, Result, TableSchema, Value, WarningLevel};
 
+use super::multi_valued::stored_elements;
 use super::row::RowBuilder;
 use super::triggers::TableTriggers;
 
@@ -90,6 +91,11 @@ pub fn column_value<R: RowSource + ?Sized>(
     eval: &mut EvalContext<'_>,
 ) -> Result<Value> {
     let value = expression.eval(source, eval)?;
+    let schema = &builder.table.schema;
+    if let Some(element) = &schema.columns[column].array_of {
+        let is_bytes = expression.sql_type().is_binary_string();
+        return stored_elements(schema, column, element, value, is_bytes, row, eval);
+    }
     builder.convert(column, value, expression.sql_type().collation, row, eval)
 }
 

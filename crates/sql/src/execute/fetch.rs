@@ -53,10 +53,40 @@ impl RowSource for MappedRow<'_> {
 
 /// The rows of a table input that does not depend on other rows, batch by batch.
 pub enum TableReader {
-    Scan(Box<TableScan>),
+    /// Of a multi-valued index range by range, where rows may have elements in several.
+    Scan(Box<TableScan>, Option<Box<ElementRanges>>),
     /// Keys of the input's index still to be read, so many in one round trip.
     Keys(Vec<Vec<u8>>, usize),
     Done,
+}
+
+/// Ranges of a multi-valued index that are read one after the other. A row that has elements in several of them is shown in the first.
+pub struct ElementRanges {
+    request: ScanRequest,
+    ranges: Vec<KeyRange>,
+    /// The one that is being read.
+    present: usize,
+}
+
+impl ElementRanges {
+    /// The row was shown in an earlier range.
+    fn was_shown(&self, row: RowRef<'_>, key: &mut Vec<u8>) -> bool {
+        let earlier = &self.ranges[..self.present];
+        let holds = |range: &KeyRange, key: &[u8]| {
+            range.start.as_slice() <= key && (range.end.is_empty() || key < range.end.as_slice())
+        };
+        let mut was_shown = false;
+        if !earlier.is_empty() {
+            let spec = &self.request.table.keys[self.request.index];
+            spec.each_key(row, key, |key| was_shown |= earlier.iter().any(|range| holds(range, key)));
+        }
+        was_shown
+    }
+
+    fn scan(&self, transaction: &mut Transaction) -> TableScan {
+        let ranges = vec![self.ranges[self.present].clone()];
+        transaction.scan(ScanRequest { ranges, ..self.request.clone() })
+    }
 }
 
 /// Keys that go to the partitions in one round trip.
@@ -114,7 +144,7 @@ impl TableReader {
                 } else {
                     ctx.handlers.read_key += ranges.len() as u64;
                 }
-                let scan = ctx.transaction.scan(ScanRequest {
+                let mut request = ScanRequest {
                     table: Arc::clone(&input.table),
                     index: input.access.index,
                     descending: input.access.descending,
@@ -123,8 +153,14 @@ impl TableReader {
                     partition_key,
                     mode: input.read_mode(),
                     row_limit,
-                });
-                Ok(TableReader::Scan(Box::new(scan)))
+                };
+                if input.access.may_repeat_rows(&input.table) {
+                    let ranges = std::mem::take(&mut request.ranges);
+                    let elements = ElementRanges { request, ranges, present: 0 };
+                    let scan = elements.scan(ctx.transaction);
+                    return Ok(TableReader::Scan(Box::new(scan), Some(Box::new(elements))));
+                }
+                Ok(TableReader::Scan(Box::new(ctx.transaction.scan(request)), None))
             }
         }
     }
@@ -143,7 +179,7 @@ impl TableReader {
         let (mut rows, mut keys_read) = (0u64, 0);
         let more = match self {
             TableReader::Done => false,
-            TableReader::Scan(scan) => {
+            TableReader::Scan(scan, elements) => {
                 let eval = RefCell::new(eval);
                 let probed = filter.filter(|filter| !filter.needs_session());
                 // Rows that are copied before they are shown pass the filter where they lie.
@@ -162,6 +198,7 @@ impl TableReader {
                     refused.set(refused.get() + u64::from(passes != Some(true)));
                     passes == Some(true)
                 };
+                let mut key = Vec::new();
                 let mut see = |row: RowRef<'_>| {
                     let eval = &mut eval.borrow_mut();
                     rows += 1;
@@ -170,7 +207,12 @@ impl TableReader {
                     {
                         return Ok(Visit::Skip);
                     }
-                    visit(row, eval)
+                    if elements.as_ref().is_some_and(|elements| elements.was_shown(row, &mut key)) {
+                        return Ok(Visit::Take);
+                    }
+                    let answer = visit(row, eval)?;
+                    stopped |= matches!(answer, Visit::Stop | Visit::TakeAndStop);
+                    Ok(answer)
                 };
                 let more =
                     scan.next_probing(transaction, probed.is_some().then_some(&mut probe), &mut see).await?;
@@ -178,7 +220,14 @@ impl TableReader {
                     return Err(error);
                 }
                 rows += refused.get();
-                more
+                match elements {
+                    Some(elements) if !more && !stopped && elements.present + 1 < elements.ranges.len() => {
+                        elements.present += 1;
+                        **scan = elements.scan(transaction);
+                        true
+                    }
+                    _ => more,
+                }
             }
             TableReader::Keys(keys, per_batch) => {
                 let mut wanted: Vec<Vec<u8>> = keys.drain(..keys.len().min(*per_batch)).collect();

@@ -458,9 +458,9 @@ async fn fetch_equal(
             if !passes(input, row, eval)? {
                 return Ok(Visit::Skip);
             }
-            key.clear();
-            spec.append_from_row(row, &mut key);
-            if let Some(outers) = wanted.get(&key) {
+            let mut found_for = None;
+            spec.each_key(row, &mut key, |key| found_for = found_for.or_else(|| wanted.get(key)));
+            if let Some(outers) = found_for {
                 let values = take_row(step, row, eval);
                 held.add(row_bytes(&values) + FOUND_BYTES + outers.len() * FOUND_PLACE_BYTES)?;
                 for &outer in outers {

@@ -151,6 +151,7 @@ fn text_order(order: &[SortKey]) -> Vec<KeyPart> {
             nullable: true,
             prefix_length: 0,
             descending: key.descending,
+            multi_valued: false,
         })
     };
     order.iter().map(part).collect::<Option<Vec<_>>>().unwrap_or_default()

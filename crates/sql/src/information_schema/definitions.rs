@@ -5,7 +5,7 @@ use shoal_types::{BaseType, Collation, SqlType, Value};
 use super::{
     Rows, activity, error_log, keys, objects, profiles, programs, query_logs, roles, server_tables, statements,
 };
-use super::{data_locks, innodb_tables, innodb_trx, lock_waits, metadata_locks};
+use super::{data_locks, innodb_stats, innodb_tables, innodb_trx, lock_waits, metadata_locks};
 use crate::frontend::{ColumnFlags, ResultColumn};
 use crate::server::Server;
 
@@ -206,6 +206,8 @@ tables! {
     "mysql" "default_roles" roles::default_roles: "HOST v255!, USER v32!, DEFAULT_ROLE_HOST v255!, DEFAULT_ROLE_USER v32!";
     "mysql" "general_log" query_logs::general_log: "event_time S!, user_host m!, thread_id U!, server_id u!, command_type v64!, argument x!";
     "mysql" "global_grants" activity::mysql_global_grants: "USER v32!, HOST v255!, PRIV v32!, WITH_GRANT_OPTION v1!";
+    "mysql" "innodb_index_stats" innodb_stats::index_stats: "database_name n64!, table_name n199!, index_name n64!, last_update s!, stat_name n64!, stat_value U!, sample_size U, stat_description n1024!";
+    "mysql" "innodb_table_stats" innodb_stats::table_stats: "database_name n64!, table_name n199!, last_update s!, n_rows U!, clustered_index_size U!, sum_of_other_index_sizes U!";
     "mysql" "password_history" activity::password_history: "Host v255!, User v32!, Password_timestamp S!, Password t";
     "mysql" "proxies_priv" activity::mysql_proxies_priv: "Host v255!, User v32!, Proxied_host v255!, Proxied_user v32!, With_grant u!, Grantor v288!, Timestamp s!";
     "mysql" "role_edges" roles::role_edges: "FROM_HOST v255!, FROM_USER v32!, TO_HOST v255!, TO_USER v32!, WITH_ADMIN_OPTION v1!";

@@ -13,7 +13,8 @@
 //! - `roles`: what information_schema and mysql say of roles.
 //! - `performance`: performance_schema of threads, statements, variables and tables; `sys`: the same for people.
 //! - `statements`: what statements have cost, by their digests; sys tells the same for people.
-//! - `data_locks`, `innodb_trx`, `metadata_locks`, `lock_waits`: transactions and locks; `innodb_tables`: what else InnoDB tells.
+//! - `data_locks`, `innodb_trx`, `metadata_locks`, `lock_waits`: transactions and locks; `innodb_tables`, `innodb_stats`: what else
+//!   InnoDB tells.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
 mod activity;
@@ -22,6 +23,7 @@ mod column;
 mod data_locks;
 mod definitions;
 mod error_log;
+mod innodb_stats;
 mod innodb_tables;
 pub(crate) mod innodb_trx;
 mod keys;

@@ -64,7 +64,18 @@ impl AccessPath {
     /// Has rows come in index order if that is seen and the index has an order.
     pub fn keep_order(&mut self, table: &Table, is_seen: bool) {
         let is_sorted = table.schema.indexes[self.index].method == IndexMethod::BTree;
-        self.in_key_order = is_seen && (is_sorted || self.unique);
+        self.in_key_order = is_seen && (is_sorted || self.unique) && !self.may_repeat_rows(table);
+    }
+
+    /// A multi-valued index is looked through for several elements: a row may have more than one of them.
+    pub fn may_repeat_rows(&self, table: &Table) -> bool {
+        let several = |part: &PartAccess| match part {
+            PartAccess::Equal { alternatives, .. } => alternatives.len() > 1,
+            PartAccess::Null => false,
+            PartAccess::Range { .. } | PartAccess::Ranges(_) | PartAccess::Prefix(_) | PartAccess::NotNull => true,
+        };
+        let parts = table.keys[self.index].parts.iter().zip(&self.parts);
+        parts.filter(|(part, _)| part.multi_valued).any(|(_, access)| several(access))
     }
 
     pub fn is_full(&self) -> bool {

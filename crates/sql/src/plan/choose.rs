@@ -57,7 +57,9 @@ pub fn find_bounds(
     let Expr::Call(call) = conjunct else { return };
     let own = |expression: &Expr| {
         let position = expression.as_column()?.checked_sub(first)?;
-        (position < table.schema.columns.len()).then_some(position)
+        let column = table.schema.columns.get(position)?;
+        // What the column of a multi-valued key part keeps is no value to compare with.
+        column.array_of.is_none().then_some(position)
     };
     let usable = |expression: &Expr| {
         expression.is_deterministic() && expression.columns_used().iter().all(|&position| known(position))
@@ -109,6 +111,18 @@ pub fn find_bounds(
             if fit && list.iter().all(usable) {
                 let reads_row = list.iter().any(reads_row);
                 let kind = BoundKind::Equal { alternatives: list.to_vec(), null_safe: false };
+                bounds.push(Bound { column: position, kind, reads_row });
+            }
+        }
+        Operation::OfElements => {
+            let [_, column, elements @ ..] = &call.arguments[..] else { return };
+            let position = column.as_column().and_then(|position| position.checked_sub(first));
+            let Some(position) = position.filter(|&position| position < table.schema.columns.len()) else {
+                return;
+            };
+            if elements.iter().all(usable) {
+                let reads_row = elements.iter().any(reads_row);
+                let kind = BoundKind::Equal { alternatives: elements.to_vec(), null_safe: false };
                 bounds.push(Bound { column: position, kind, reads_row });
             }
         }
@@ -275,6 +289,7 @@ fn integer_ranges(conjunct: &Expr, column: usize) -> Option<Vec<ColumnRange>> {
 pub fn possible_keys(table: &Table, bounds: &[Bound], uses_invisible: bool) -> Vec<usize> {
     let leads = |index: &&shoal_types::Index| {
         (uses_invisible || !index.invisible)
+            && !index.building
             && index.columns.first().is_some_and(|part| bounds.iter().any(|bound| bound.column == part.column))
     };
     (0..table.schema.indexes.len()).filter(|&position| leads(&&table.schema.indexes[position])).collect()
@@ -302,7 +317,7 @@ pub fn choose(request: &ChooseRequest<'_>) -> AccessPath {
 
 fn allowed(request: &ChooseRequest<'_>, index: usize) -> bool {
     let definition = &request.table.schema.indexes[index];
-    if definition.invisible && !request.uses_invisible {
+    if definition.building || definition.invisible && !request.uses_invisible {
         return false;
     }
     let mut restricted = false;
@@ -351,7 +366,7 @@ fn consider(request: &ChooseRequest<'_>, index: usize) -> Option<(u64, AccessPat
     let complete = equal_parts == spec.parts.len()
         && spec.parts.iter().all(|part| part.prefix_length == 0)
         && path.parts.iter().all(|part| matches!(part, PartAccess::Equal { null_safe: false, .. }));
-    path.unique = complete && definition.unique;
+    path.unique = complete && definition.unique && !path.may_repeat_rows(table);
     if path.unique {
         path.estimated_rows = alternatives(&path);
         let second_trip = u64::from(index != 0);
@@ -369,6 +384,12 @@ fn consider(request: &ChooseRequest<'_>, index: usize) -> Option<(u64, AccessPat
             rows = (rows / share).max(1);
             path.parts.push(access);
         }
+    }
+    // Rows whose arrays are empty are not in the index.
+    let elements = spec.parts.iter().position(|part| part.multi_valued);
+    let misses_rows = elements.is_some_and(|place| path.parts.len() <= place);
+    if misses_rows || path.depends_on_row && path.may_repeat_rows(table) {
+        return None;
     }
     let in_order = order_matches(request, index, equal_parts, &path);
     if path.parts.is_empty() && !(in_order.is_some() && request.has_limit) {

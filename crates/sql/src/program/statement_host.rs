@@ -127,7 +127,13 @@ impl<'h, 'c> StatementHost<'h, 'c> {
     /// Whatever a definition has overtaken is noticed here. `false`: the plan has to be made anew.
     async fn use_tables(&mut self, plan: &Plan) -> Result<bool> {
         for table in &plan.tables {
-            match self.ctx.interrupt.guard(self.ctx.transaction.use_table(table)).await {
+            let used = async {
+                match plan.changes(table) {
+                    true => self.ctx.transaction.use_table_to_write(table).await,
+                    false => self.ctx.transaction.use_table(table).await,
+                }
+            };
+            match self.ctx.interrupt.guard(used).await {
                 Ok(()) => {}
                 Err(error) if error.is(ErrorCode::TableDefChanged) && !self.ctx.transaction.has_snapshot() => {
                     return Ok(false);

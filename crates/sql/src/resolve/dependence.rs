@@ -129,7 +129,7 @@ fn read_by(expression: &Expr) -> Option<Vec<usize>> {
 /// Unique keys without NULLs determine all columns of their table.
 fn keys_of(table: &ScopeTable, found: &mut Vec<Dependence>) {
     let Some(base) = &table.base else { return };
-    for index in base.schema.indexes.iter().filter(|index| index.unique) {
+    for index in base.schema.indexes.iter().filter(|index| index.unique && !index.building) {
         let mut parts = index.columns.iter();
         if parts.all(|part| part.prefix_length == 0 && !base.schema.columns[part.column].nullable) {
             found.push(Dependence {

@@ -102,7 +102,10 @@ impl<'a> Resolver<'a> {
             }
             ast::Expr::Cast(cast) => {
                 if cast.array {
-                    return Err(Error::unsupported("CAST(... AS type ARRAY)"));
+                    return Err(Error::unsupported(
+                        "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in \
+                         general expressions",
+                    ));
                 }
                 if cast.at_time_zone.is_some() {
                     return Err(Error::unsupported("CAST(... AT TIME ZONE ...)"));

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use shoal_cluster::Table;
-use shoal_expr::Expr;
+use shoal_expr::{Expr, build};
 use shoal_types::{Column, SqlType};
 
 use super::from::JoinTree;
+use super::multi_valued::{Wanted, tests_of};
+use super::row_rules::computed_by_part;
 use super::scope::{Scope, ScopeTable};
 use super::{BlockState, Resolver};
 
@@ -19,6 +21,8 @@ pub struct Indexed {
     definition: Expr,
     /// The column, over these.
     column: Expr,
+    /// It keeps elements of this type out of the array that is computed.
+    array_of: Option<SqlType>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,11 +53,12 @@ impl Resolver<'_> {
                 let Some(definition) = self.definition_of(&base, column) else { continue };
                 let first = self.scope().tables[table].first;
                 let definition = definition.map_columns(&mut |position| position + first);
-                let Column { name, sql_type, nullable, generated, hidden, .. } = &base.schema.columns[column];
+                let Column { name, sql_type, nullable, generated, hidden, array_of, .. } =
+                    &base.schema.columns[column];
                 // Where plans are shown, a functional part has its expression for a name.
                 let shown = generated.as_ref().filter(|_| *hidden).map_or(name, |(text, _)| text);
                 let column = Expr::column(first + column, sql_type.clone(), *nullable, shown);
-                indexed.push(Indexed { definition, column });
+                indexed.push(Indexed { definition, column, array_of: array_of.clone() });
             }
         }
         indexed
@@ -63,6 +68,7 @@ impl Resolver<'_> {
     fn definition_of(&mut self, table: &Arc<Table>, column: usize) -> Option<Expr> {
         let (text, _) = table.schema.columns[column].generated.as_ref()?;
         let parsed = shoal_parser::parse_expression(text.as_bytes(), Default::default()).ok()?;
+        let parsed = if table.schema.columns[column].hidden { computed_by_part(parsed) } else { parsed };
         let state = (self.uncacheable, self.names_variables, self.warnings.len(), self.temporal_parameters.len());
         // Reading what it is made of is nothing that the statement does.
         self.scopes.push(Scope::default());
@@ -80,6 +86,12 @@ impl Resolver<'_> {
     /// Puts indexed columns in the place of what is the same.
     pub fn use_indexed(&mut self, indexed: &[Indexed], expression: &mut Expr) {
         for one in indexed {
+            if let Some(element) = &one.array_of {
+                if self.bound_elements(one, element, expression) {
+                    return;
+                }
+                continue;
+            }
             if !is_held_by(expression.sql_type(), one.column.sql_type()) {
                 continue;
             }
@@ -97,6 +109,33 @@ impl Resolver<'_> {
                 self.use_indexed(indexed, argument);
             }
         }
+    }
+
+    /// Notes at a predicate about the array that a multi-valued key part keeps which elements a row must have.
+    fn bound_elements(&mut self, indexed: &Indexed, element: &SqlType, expression: &mut Expr) -> bool {
+        let Expr::Call(call) = &*expression else { return false };
+        for test in tests_of(call) {
+            match likeness(&call.arguments[test.array], &indexed.definition) {
+                Likeness::Different => continue,
+                Likeness::UpToParameters => self.wants_literals = true,
+                Likeness::Same => {
+                    let ctx = self.build();
+                    match test.wanted(call, element, ctx) {
+                        Ok(Wanted::Elements(elements)) => {
+                            let (predicate, column) = (expression.clone(), indexed.column.clone());
+                            let Ok(bounded) = build::of_elements(predicate, column, elements, ctx) else {
+                                return false;
+                            };
+                            *expression = bounded;
+                            return true;
+                        }
+                        Ok(Wanted::OfLiterals) => self.wants_literals = true,
+                        Ok(Wanted::Unknown) | Err(_) => {}
+                    }
+                }
+            }
+        }
+        false
     }
 
     /// The same in the conditions of joins.

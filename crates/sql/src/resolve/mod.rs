@@ -11,6 +11,7 @@ pub mod functional;
 pub mod grouping;
 mod guard;
 pub mod locals;
+mod multi_valued;
 pub mod names;
 pub mod row_rules;
 pub mod scope;

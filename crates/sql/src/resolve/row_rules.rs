@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{Expr, Operation};
+use shoal_parser::ast;
 use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, TableSchema};
 
@@ -198,8 +199,11 @@ impl Resolver<'_> {
     }
 
     fn rule_expression(&mut self, text: &str, owner: &Owner<'_>) -> Result<Expr> {
-        let parsed = shoal_parser::parse_expression(text.as_bytes(), Default::default())
+        let mut parsed = shoal_parser::parse_expression(text.as_bytes(), Default::default())
             .map_err(|error| Error::unknown(format!("the expression of '{}': {error}", owner.name)))?;
+        if owner.kind == OwnerKind::Index {
+            parsed = computed_by_part(parsed);
+        }
         self.uncacheable = false;
         let before = self.block().subquery_count();
         let expression = self.expression(&parsed).map_err(|error| match owner.kind {
@@ -219,6 +223,14 @@ impl Resolver<'_> {
             }
         });
         disallowed.map_or(Ok(expression), |name| Err(owner.disallowed(name)))
+    }
+}
+
+/// What a functional key part computes: of a multi-valued one the array, whose elements are made keys when it is stored.
+pub(super) fn computed_by_part(parsed: ast::Expr) -> ast::Expr {
+    match parsed {
+        ast::Expr::Cast(cast) if cast.array => cast.operand,
+        other => other,
     }
 }
 

@@ -128,6 +128,11 @@ impl Plan {
         one.into_iter().chain(many.iter().map(|target| &target.table))
     }
 
+    /// It changes rows of this table, or locks some for that.
+    pub fn changes(&self, table: &Table) -> bool {
+        self.changed_tables().any(|written| written.id() == table.id()) || self.locks_exclusively()
+    }
+
     /// SELECT ... FOR UPDATE.
     pub fn locks_exclusively(&self) -> bool {
         match &self.kind {

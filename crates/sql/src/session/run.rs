@@ -202,7 +202,13 @@ impl Session {
         self.stage("Opening tables");
         // Whatever a definition has overtaken is noticed here, before anything is sent.
         for table in &plan.tables {
-            if let Err(error) = self.shared.interrupt.guard(self.transaction.use_table(table)).await {
+            let used = async {
+                match plan.changes(table) {
+                    true => self.transaction.use_table_to_write(table).await,
+                    false => self.transaction.use_table(table).await,
+                }
+            };
+            if let Err(error) = self.shared.interrupt.guard(used).await {
                 // Nothing of this statement has been done, and what was done before stays. Only a snapshot that is older than
                 // a definition cannot read what that has made.
                 self.is_past_beginning = self.explicit_transaction && self.transaction.has_snapshot();

@@ -315,7 +315,9 @@ fn columns_and_indexes_come_and_go_while_nodes_die() {
                 for sql in [
                     "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7 AFTER id",
                     "CREATE INDEX by_k ON t (k, v)",
+                    "CREATE UNIQUE INDEX one ON t (k, id)",
                     "ALTER TABLE t ADD INDEX by_c (c), MODIFY v VARCHAR(50) FIRST",
+                    "DROP INDEX one ON t",
                     "ALTER TABLE t DROP COLUMN c, DROP INDEX by_k",
                 ] {
                     match client.execute(sql) {
@@ -338,7 +340,12 @@ fn columns_and_indexes_come_and_go_while_nodes_die() {
         definer.join().unwrap();
         writers.into_iter().map(|writer| writer.join().unwrap()).sum()
     });
-    for sql in ["ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7", "CREATE INDEX by_k ON t (k)"] {
+    let last = [
+        "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7",
+        "CREATE INDEX by_k ON t (k)",
+        "CREATE UNIQUE INDEX one ON t (k, id)",
+    ];
+    for sql in last {
         match client.execute(sql) {
             Err(Error::Server { errno: 1060 | 1061, .. }) => {}
             other => drop(other.unwrap()),
@@ -347,7 +354,8 @@ fn columns_and_indexes_come_and_go_while_nodes_die() {
     let count = (5000 + written).to_string();
     for node in cluster.sql_nodes() {
         let mut client = cluster.client(node);
-        for condition in ["", " WHERE c = 7", " WHERE v > ''", " FORCE INDEX (by_k) WHERE k >= 0"] {
+        let by_unique_key = " JOIN t b FORCE INDEX (one) ON b.k = t.k AND b.id = t.id";
+        for condition in ["", " WHERE c = 7", " WHERE v > ''", " FORCE INDEX (by_k) WHERE k >= 0", by_unique_key] {
             let sql = format!("SELECT COUNT(*) FROM t{condition}");
             assert_eq!(client.text(&sql).unwrap().concat(), count, "{sql}");
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_system_tests::{TestServer, skip, target_is_mariadb, wait_until};
+use shoal_system_tests::{Client, TestServer, skip, target_is_mariadb, wait_until};
 
 use crate::big_table::{big_table, state_of};
 
@@ -120,6 +120,102 @@ fn an_index_is_built_while_others_write() {
     assert!(server.sql("CHECK TABLE big").contains("OK"));
 }
 
+/// Rows of `big` with a value of `k` that no other has, whatever writers there are: id for the first ones, beyond them its own.
+fn write_unique_rows(server: &TestServer, writer: u64, done: &AtomicBool) -> u64 {
+    let mut client = server.client();
+    let mut written = 0_u64;
+    while !done.load(Ordering::Relaxed) {
+        let id = 1 + (written * 7919 + writer * 13) % (1 << DOUBLINGS);
+        let fresh = 10_000_000 * (writer + 1) + written * 4;
+        for sql in [
+            // Swapped values: for a moment, within the transaction, both rows have given theirs up.
+            format!("UPDATE big SET k=-{fresh} WHERE id={id}"),
+            format!("INSERT INTO big (id,k,v) VALUES ({fresh},{fresh},'new')"),
+            format!("UPDATE big SET id={}, k={} WHERE id={fresh}", fresh + 1, fresh + 1),
+            format!("DELETE FROM big WHERE id={}", id + 3),
+            format!("REPLACE INTO big (id,k,v) VALUES ({},{},'again')", fresh + 1, fresh + 2),
+        ] {
+            client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        written += 1;
+    }
+    written
+}
+
+#[test]
+fn a_unique_index_is_built_while_others_write_and_has_every_row() {
+    let server = TestServer::start();
+    big_table(&server, DOUBLINGS);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (server, done) = (&server, &done);
+        let writers: Vec<_> =
+            (0..2).map(|writer| scope.spawn(move || write_unique_rows(server, writer, done))).collect();
+        let mut client = server.client();
+        for sql in [
+            "CREATE UNIQUE INDEX by_k ON big (k)",
+            "ALTER TABLE big ADD UNIQUE KEY by_k_v (k, v(3)), ADD KEY by_v (v), ADD COLUMN c INT DEFAULT 3",
+        ] {
+            client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(writers.into_iter().map(|writer| writer.join().unwrap()).sum::<u64>() > 0);
+    });
+    let count = server.sql("SELECT COUNT(*), SUM(k) FROM big");
+    for index in ["by_k", "by_k_v"] {
+        let sql = format!("SELECT COUNT(*), SUM(k) FROM big FORCE INDEX ({index}) WHERE k>-1000000000");
+        assert_eq!(server.sql(&sql), count, "{index}");
+    }
+    // Every row is found by its key's entry, and no key can be taken twice.
+    let found =
+        "SELECT COUNT(*) FROM big a JOIN big b FORCE INDEX (by_k) ON b.k=a.k AND b.id=a.id WHERE a.id % 9 = 1";
+    assert_eq!(server.sql(found), server.sql("SELECT COUNT(*) FROM big WHERE id % 9 = 1"));
+    let mut client = server.client();
+    for k in client.text("SELECT k FROM big WHERE k<0 OR k>10000000 OR k<50").unwrap() {
+        let error = client.execute(&format!("INSERT INTO big (k) VALUES ({k})")).unwrap_err();
+        assert_eq!(error.errno(), 1062, "{k}: {error}");
+    }
+    assert!(server.sql("CHECK TABLE big").contains("OK"));
+}
+
+#[test]
+fn a_duplicate_ends_the_build_of_a_unique_index_and_leaves_nothing() {
+    if target_is_mariadb() {
+        return skip("the states are Shoal's");
+    }
+    let mut server = TestServer::start();
+    big_table(&server, DOUBLINGS);
+    let mut client = server.client();
+    let last = 1 << DOUBLINGS;
+    client.execute(&format!("UPDATE big SET k=1 WHERE k={last}")).unwrap();
+    let error = client.execute("CREATE UNIQUE INDEX by_k ON big (k)").unwrap_err();
+    assert_eq!(error.errno(), 1062, "{error}");
+    assert!(error.to_string().contains("Duplicate entry '1' for key 'big.by_k'"), "{error}");
+    let is_gone = |server: &TestServer| {
+        assert!(!server.sql("SHOW CREATE TABLE big").contains("by_k"));
+        // Nobody is kept from the value.
+        server.sql("INSERT INTO big (k) VALUES (1); DELETE FROM big WHERE k=1 AND id>1");
+    };
+    is_gone(&server);
+    let mut control = server.client();
+    let id = client.connection_id();
+    for kills_server in [false, true] {
+        client.send_query("ALTER TABLE big ADD UNIQUE KEY by_k (k), ADD UNIQUE KEY by_v (v, k)").unwrap();
+        wait_until("the indexes are being built", || state_of(&mut control, id).starts_with("altering table"));
+        if kills_server {
+            server.kill();
+            server.restart();
+        } else {
+            control.execute(&format!("KILL QUERY {id}")).unwrap();
+            assert_eq!(client.receive_reply().unwrap_err().errno(), 1317);
+        }
+        is_gone(&server);
+    }
+    let mut client = server.client();
+    client.execute("CREATE UNIQUE INDEX by_k ON big (k)").unwrap();
+    assert_eq!(client.execute("INSERT INTO big (k) VALUES (5)").unwrap_err().errno(), 1062);
+}
+
 #[test]
 fn an_index_whose_statement_is_killed_is_not_there() {
     if target_is_mariadb() {
@@ -192,4 +288,101 @@ fn definitions_of_one_table_beside_each_other_all_take_effect() {
     assert_eq!(server.sql("SELECT COUNT(*) FROM big FORCE INDEX (one) WHERE k>0 AND c=5"), rows);
     assert_eq!(server.sql("SELECT COUNT(*) FROM big FORCE INDEX (two) WHERE v>'' AND d=6"), rows);
     assert!(server.sql("SHOW CREATE TABLE big").contains("`k` bigint"));
+}
+
+#[test]
+fn a_table_whose_rows_are_copied_is_read_meanwhile_and_written_afterwards() {
+    if target_is_mariadb() {
+        return skip("the states are Shoal's");
+    }
+    let server = TestServer::start();
+    big_table(&server, DOUBLINGS);
+    let rows = 1_u64 << DOUBLINGS;
+    let mut control = server.client();
+    for (sql, errno) in [
+        ("MODIFY k BIGINT, LOCK=NONE", 1846),
+        ("FORCE, LOCK=NONE", 1846),
+        ("MODIFY k BIGINT, LOCK=SHARED, ALGORITHM=INPLACE", 1846),
+    ] {
+        assert_eq!(control.execute(&format!("ALTER TABLE big {sql}")).unwrap_err().errno(), errno, "{sql}");
+    }
+    let (mut definer, mut old_reader) = (server.client(), server.client());
+    let id = definer.connection_id();
+    for (sql, lets_read) in [
+        ("MODIFY k BIGINT, LOCK=SHARED", true),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (k, id)", true),
+        ("MODIFY k DECIMAL(20,0), LOCK=EXCLUSIVE", false),
+    ] {
+        definer.send_query(&format!("ALTER TABLE big {sql}")).unwrap();
+        wait_until("the rows are being copied", || state_of(&mut control, id).starts_with("altering table"));
+        if !lets_read {
+            control.execute("SET lock_wait_timeout=1, innodb_lock_wait_timeout=1").unwrap();
+            let refused = control.query("SELECT v FROM big WHERE id=1").map(|_| ());
+            assert!(refused.is_err() || !state_of(&mut control, id).starts_with("altering table"), "{sql}");
+            definer.receive_reply().unwrap();
+            continue;
+        }
+        // Reads see the table as it is, and one that has begun keeps the definition waiting.
+        let still_copies = |control: &mut Client| state_of(control, id).starts_with("altering table");
+        old_reader.execute("BEGIN").unwrap();
+        assert_eq!(old_reader.text("SELECT v FROM big WHERE id=1 LOCK IN SHARE MODE").unwrap(), ["a"]);
+        assert!(still_copies(&mut control), "{sql}: reads waited for the copy");
+        // Who writes waits, and writes to the new table; who has read before is the deadlock's victim.
+        std::thread::scope(|scope| {
+            let server = &server;
+            let writer = scope.spawn(move || server.client().execute("UPDATE big SET v='b' WHERE id=2").unwrap());
+            let error = old_reader.execute("UPDATE big SET v='c' WHERE id=1").unwrap_err();
+            assert_eq!(error.errno(), 1213, "{sql}: {error}");
+            definer.receive_reply().unwrap();
+            writer.join().unwrap();
+        });
+        assert_eq!(server.sql("SELECT COUNT(*), MIN(v), MAX(id) FROM big WHERE v<'c'"), format!("2\ta\t2\n"));
+        assert_eq!(server.sql("SELECT COUNT(*) FROM big"), format!("{rows}\n"));
+        server.sql("UPDATE big SET v='row 2' WHERE id=2");
+    }
+    assert!(server.sql("CHECK TABLE big").contains("OK"));
+}
+
+#[test]
+fn no_write_is_lost_while_copies_follow_each_other() {
+    let server = TestServer::start();
+    big_table(&server, 12);
+    let done = AtomicBool::new(false);
+    let reads = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let (server, done, reads) = (&server, &done, &reads);
+        let write = move |writer: u64| {
+            let mut client = server.client();
+            let mut written = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                let id = 1_000_000 * (writer + 1) + written;
+                for sql in [
+                    format!("INSERT INTO big (id,k,v) VALUES ({id},1,'new')"),
+                    format!("UPDATE big SET k=k+1 WHERE id={id}"),
+                ] {
+                    client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+                }
+                written += 1;
+            }
+            written
+        };
+        let writers: Vec<_> = (0..2).map(|writer| scope.spawn(move || write(writer))).collect();
+        scope.spawn(move || {
+            let mut client = server.client();
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(client.text("SELECT COUNT(*) FROM big WHERE id<=4096").unwrap(), ["4096"]);
+                reads.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let mut client = server.client();
+        for round in 0..12 {
+            let kind = if round % 2 == 0 { "BIGINT" } else { "INT" };
+            client.execute(&format!("ALTER TABLE big MODIFY k {kind}")).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        let written: u64 = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
+        let expected = format!("{written}\t2\t2\n");
+        assert_eq!(server.sql("SELECT COUNT(*), MIN(k), MAX(k) FROM big WHERE v='new'"), expected);
+    });
+    assert!(reads.load(Ordering::Relaxed) > 0);
 }

@@ -40,6 +40,7 @@ mod lock_tables;
 mod locking_reads;
 mod many_clients;
 mod memory;
+mod multi_valued_indexes;
 mod ndbinfo;
 mod packaging;
 mod password_rules;

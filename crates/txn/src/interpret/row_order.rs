@@ -102,6 +102,7 @@ mod tests {
             nullable,
             prefix_length: 0,
             descending,
+            multi_valued: false,
         };
         let specs = [
             vec![part(0, false, false)],

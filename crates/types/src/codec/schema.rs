@@ -18,6 +18,8 @@ use crate::{Collation, IndexId, TableId};
 const FORMAT_VERSION: u32 = 1;
 /// Of tables with rows of earlier versions.
 const FORMAT_OF_PAST_ROWS: u32 = 2;
+/// The same with columns of multi-valued key parts.
+const FORMAT_OF_ARRAYS: u32 = 3;
 
 #[derive(Clone, PartialEq, Message)]
 struct TableMessage {
@@ -145,6 +147,8 @@ struct ColumnMessage {
     generated: Option<String>,
     #[prost(bool, tag = "11")]
     generated_stored: bool,
+    #[prost(message, optional, tag = "12")]
+    array_of: Option<TypeMessage>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -214,7 +218,11 @@ impl TableSchema {
     /// The schema as bytes that [`TableSchema::decode`] of this and later versions reads.
     pub fn encode(&self) -> Vec<u8> {
         TableMessage {
-            format_version: if self.past_rows.is_empty() { FORMAT_VERSION } else { FORMAT_OF_PAST_ROWS },
+            format_version: match self.columns.iter().any(|column| column.array_of.is_some()) {
+                true => FORMAT_OF_ARRAYS,
+                false if self.past_rows.is_empty() => FORMAT_VERSION,
+                false => FORMAT_OF_PAST_ROWS,
+            },
             id: self.id.0,
             version: self.version,
             database: self.database.clone(),
@@ -233,7 +241,7 @@ impl TableSchema {
     /// Errors: bytes that are no schema, or one that refers to columns that it does not have.
     pub fn decode(bytes: &[u8]) -> Result<TableSchema> {
         let message = TableMessage::decode(bytes).map_err(|error| damaged(&format!("table schema: {error}")))?;
-        if message.format_version == 0 || message.format_version > FORMAT_OF_PAST_ROWS {
+        if message.format_version == 0 || message.format_version > FORMAT_OF_ARRAYS {
             return Err(damaged(&format!("table schema of the unknown format {}", message.format_version)));
         }
         let columns = message.columns.into_iter().map(column_from_message).collect::<Result<Vec<_>>>()?;
@@ -385,6 +393,7 @@ fn column_to_message(column: &Column) -> ColumnMessage {
         hidden: column.hidden,
         generated,
         generated_stored,
+        array_of: column.array_of.as_ref().map(type_to_message),
     }
 }
 
@@ -401,6 +410,7 @@ fn column_from_message(message: ColumnMessage) -> Result<Column> {
         invisible: message.invisible,
         hidden: message.hidden,
         generated: message.generated.map(|expression| (expression, message.generated_stored)),
+        array_of: message.array_of.map(type_from_message).transpose()?,
     })
 }
 

@@ -24,6 +24,7 @@ fn schema() -> TableSchema {
         invisible: false,
         hidden: false,
         generated: None,
+        array_of: None,
     };
     let size = SqlType { labels: Some(labels()), ..SqlType::new(BaseType::Enum) };
     let default_size = Value::Enum(EnumValue { index: 2, labels: labels() });

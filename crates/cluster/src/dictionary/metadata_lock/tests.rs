@@ -125,3 +125,53 @@ fn a_table_that_is_held_by_the_dictionary_keeps_newcomers_out_at_once_and_until_
         assert!(locks.try_share(&one, false));
     });
 }
+
+#[test]
+fn a_frozen_table_is_read_and_not_written_until_all_who_froze_it_let_go() {
+    run(async {
+        let slots = Arc::new(WaitSlots::default());
+        let locks = MetadataLocks::new(Arc::clone(&slots));
+        let one = table(1);
+        let tables = [Arc::clone(&one)];
+        let exclusive = locks.exclusive(&tables, LONG).await.unwrap();
+        let (first, second) = (locks.freeze(&tables), locks.freeze(&tables));
+        drop(exclusive);
+        assert!(locks.try_share(&one, false));
+        let mut waiter = slots.waiter();
+        let mut writer = Box::pin(locks.await_writable(&one, false, &mut waiter, LONG));
+        assert!(poll(&mut writer).is_pending());
+        drop(first);
+        assert!(poll(&mut writer).is_pending());
+        // The definition has the table again when the reader has gone, and nobody has written.
+        let mut again = Box::pin(locks.exclusive(&tables, LONG));
+        assert!(poll(&mut again).is_pending() && poll(&mut writer).is_pending());
+        locks.release(&one);
+        assert!(poll(&mut again).is_ready());
+        drop(again);
+        drop(second);
+        assert!(poll(&mut writer).is_ready());
+        assert!(!one.metadata_lock.is_frozen() && locks.try_share(&one, false));
+    });
+}
+
+/// The definition waits for the reader, and the reader for the definition.
+#[test]
+fn a_reader_that_waits_to_write_is_told_of_the_deadlock_when_the_definition_wants_the_table() {
+    run(async {
+        let slots = Arc::new(WaitSlots::default());
+        let locks = MetadataLocks::new(Arc::clone(&slots));
+        let one = table(1);
+        let tables = [Arc::clone(&one)];
+        let _frozen = locks.freeze(&tables);
+        assert!(locks.try_share(&one, false));
+        let mut waiter = slots.waiter();
+        let mut writer = Box::pin(locks.await_writable(&one, true, &mut waiter, LONG));
+        assert!(poll(&mut writer).is_pending());
+        let mut again = Box::pin(locks.exclusive(&tables, LONG));
+        assert!(poll(&mut again).is_pending());
+        let Poll::Ready(Err(error)) = poll(&mut writer) else { panic!("the reader still waits") };
+        assert_eq!(error.errno(), 1213);
+        locks.release(&one);
+        assert!(poll(&mut again).is_ready());
+    });
+}

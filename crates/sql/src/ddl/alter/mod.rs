@@ -4,8 +4,10 @@
 //! moved by `copy`. Whatever the way, others see the old table until one durable change makes the new one, and a failure on the way
 //! leaves nothing.
 
+mod compute_online;
 mod copy;
 mod edit;
+mod fill_online;
 mod instant;
 mod online;
 mod temporary;
@@ -19,7 +21,7 @@ use std::sync::atomic::Ordering;
 use shoal_cluster::{Change, Node, Sequence, Table, TableHold, unique_table_schema};
 use shoal_parser::ast::{self, AlterTable, AlterTableAction};
 use shoal_txn::foreign_keys::foreign_keys_of;
-use shoal_types::{IndexId, Result, TableSchema};
+use shoal_types::{Error, ErrorCode, IndexId, Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
@@ -111,24 +113,63 @@ async fn alter_table(
             let begun = online::begin(&node, &present, schema).await?;
             drop(locks);
             if begun {
-                online::build(session, &node, &present).await?;
+                online::build(session, &node, &present, building.ids()).await?;
             }
             continue;
         }
-        let hold = if prepared.reads_rows(&present) { node.table_hold(present.id()) } else { None };
-        let Some(hold) = hold else { return carry_out(session, &node, &present, prepared, None).await };
+        let lets_read = prepared.lets_read && locked.len() == 1;
+        let hold = if prepared.reads_rows(&present) { node.table_hold(present.id(), lets_read) } else { None };
+        let frozen = lets_read.then(|| node.freeze_tables(std::slice::from_ref(&present)));
         let altered = async {
-            let present = passed(session, &node, &present, &hold).await?;
-            session.clear_conditions();
-            let prepared = prepare(session, statement, &present, building.ids())?;
-            carry_out(session, &node, &present, prepared, Some(&hold)).await
+            let (present, prepared) = match &hold {
+                None => (present, prepared),
+                Some(hold) => {
+                    let present = passed(session, &node, &present, hold).await?;
+                    session.clear_conditions();
+                    let prepared = prepare(session, statement, &present, building.ids())?;
+                    (present, prepared)
+                }
+            };
+            // Who reads goes on while the rows are copied.
+            let locks = if lets_read { None } else { Some(locks) };
+            carry_out(session, &node, &present, prepared, Kept { hold: hold.as_ref(), locks }).await
         }
         .await;
-        if altered.is_err() {
+        drop(frozen);
+        if let (Err(_), Some(hold)) = (&altered, &hold) {
             // If this fails too, the table is free as soon as the management nodes see that the hold is not wanted any more.
             let _ = publish::change(&node, |catalog| Ok((hold.free(catalog), ()))).await;
         }
         return altered;
+    }
+}
+
+/// How others are kept from the table that is altered.
+struct Kept<'k> {
+    hold: Option<&'k TableHold>,
+    /// `None`: they may read it until the new definition is there.
+    locks: Option<lock::TableLocks>,
+}
+
+impl Kept<'_> {
+    /// Has the table for this session alone. Errors: 1205, 1317.
+    async fn exclude_readers(&mut self, session: &Session, table: &Arc<Table>) -> Result<()> {
+        if self.locks.is_none() {
+            self.locks = Some(lock::exclusive(session, std::slice::from_ref(table)).await?);
+        }
+        Ok(())
+    }
+
+    /// The table is as it was when its rows were copied. Errors: 1297, 1412.
+    fn check(&self, catalog: &shoal_cluster::Catalog, table: &Table) -> Result<()> {
+        self.hold.map_or(Ok(()), |hold| hold.check(catalog))?;
+        match catalog.tables_by_id.get(&table.id()) {
+            Some(present) if present.schema.version == table.schema.version => Ok(()),
+            _ => {
+                let message = "Table definition has changed, please retry transaction";
+                Err(Error::new(ErrorCode::TableDefChanged, message))
+            }
+        }
     }
 }
 
@@ -166,6 +207,12 @@ async fn passed(session: &Session, node: &Arc<Node>, table: &Arc<Table>, hold: &
 struct Prepared {
     built: BuiltTable,
     way: Way,
+    /// Functional key parts have to be computed for the rows that are there.
+    computes: bool,
+    /// LOCK=NONE: however small the table is, nobody waits.
+    is_lockless: bool,
+    /// Others may read the table while its rows are copied.
+    lets_read: bool,
     /// The table's name afterwards.
     name: TableName,
     auto_increment: Option<u64>,
@@ -174,21 +221,31 @@ struct Prepared {
 impl Prepared {
     /// What the table becomes depends on its rows.
     fn reads_rows(&self, present: &Table) -> bool {
-        let adds_unique = |(position, index): (usize, &shoal_types::Index)| {
-            index.unique && self.built.index_origins.get(position).is_none_or(Option::is_none)
-        };
+        self.rewrites_rows(present) || self.adds_unique()
+    }
+
+    fn rewrites_rows(&self, present: &Table) -> bool {
         // A counter can be lowered only where there are no rows.
         let lowers = self.auto_increment.is_some() && present.uses_sequence;
-        self.way >= Way::Rebuild || lowers || self.built.schema.indexes.iter().enumerate().any(adds_unique)
+        self.way >= Way::Rebuild || lowers
+    }
+
+    fn adds_unique(&self) -> bool {
+        let is_added = |(position, index): (usize, &shoal_types::Index)| {
+            index.unique && self.built.index_origins.get(position).is_none_or(Option::is_none)
+        };
+        self.built.schema.indexes.iter().enumerate().any(is_added)
     }
 
     /// The table with indexes that are built first, while others use it.
     fn builds_online(&self, session: &Session, present: &Arc<Table>) -> Option<(TableSchema, Vec<IndexId>)> {
-        let is_large = || session.statistics().row_count(present) >= online::ROWS_MIN;
-        if self.way != Way::InPlace || self.reads_rows(present) || !is_large() {
+        let is_worth_it = || self.is_lockless || session.statistics().row_count(present) >= online::ROWS_MIN;
+        let is_in_place = self.way == Way::InPlace || self.computes;
+        let lowers = self.auto_increment.is_some() && present.uses_sequence;
+        if !is_in_place || lowers || !is_worth_it() {
             return None;
         }
-        online::with_building(&present.schema, &self.built)
+        online::with_building(present, &self.built, || session.server.node.next_table_id())
     }
 }
 
@@ -271,7 +328,12 @@ fn prepare(
     }
     let way = way::choose(least, (&schema.database, &schema.name), asked)?;
     super::add_notes(session, notes);
-    Ok(Prepared { built, way, name, auto_increment })
+    // Unless they are computed beside writers, the rows are written anew.
+    let computes = least.computes && way == Way::InPlace;
+    let way = if computes { Way::Rebuild } else { way };
+    let lets_read = way >= Way::Rebuild && least.lets_read() && statement.lock != Some(ast::AlterLock::Exclusive);
+    let is_lockless = statement.lock == Some(ast::AlterLock::None);
+    Ok(Prepared { built, way, computes, is_lockless, lets_read, name, auto_increment })
 }
 
 async fn carry_out(
@@ -279,9 +341,9 @@ async fn carry_out(
     node: &Arc<Node>,
     table: &Arc<Table>,
     prepared: Prepared,
-    hold: Option<&TableHold>,
+    kept: Kept<'_>,
 ) -> Result<Affected> {
-    let Prepared { mut built, way, name, auto_increment } = prepared;
+    let Prepared { mut built, way, name, auto_increment, .. } = prepared;
     let present = match way {
         Way::Instant | Way::InPlace => table.next_auto_increment.load(Ordering::Relaxed).max(1),
         // The table gets another sequence, which goes on where this one is.
@@ -301,7 +363,7 @@ async fn carry_out(
         Way::Instant | Way::InPlace => {
             keep_ids(&mut built, &table.schema, || node.next_table_id());
             built.schema.past_rows = instant::past_rows(session, &table.schema, &built)?;
-            in_place(session, node, table, built, name, hold).await?;
+            in_place(session, node, table, built, name, &kept).await?;
             if auto_increment.is_some() {
                 table.next_auto_increment.store(counter, Ordering::Relaxed);
             }
@@ -309,7 +371,7 @@ async fn carry_out(
         }
         Way::Rebuild | Way::Copy => {
             assign_new_ids(&mut built.schema, || node.next_table_id());
-            let copied = by_copy(session, node, table, built, name, hold).await?;
+            let copied = by_copy(session, node, table, built, name, kept).await?;
             // InnoDB rebuilds in place, which affects no rows.
             if way == Way::Copy { copied } else { 0 }
         }
@@ -325,7 +387,7 @@ async fn in_place(
     table: &Arc<Table>,
     built: BuiltTable,
     name: TableName,
-    hold: Option<&TableHold>,
+    kept: &Kept<'_>,
 ) -> Result<()> {
     let mut schema = built.schema;
     let mut hidden = Vec::new();
@@ -340,7 +402,7 @@ async fn in_place(
     (schema.database, schema.name) = name.clone();
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
-        hold.map_or(Ok(()), |hold| hold.check(catalog))?;
+        kept.check(catalog, table)?;
         hidden.iter().try_for_each(|hidden| hidden.check_is_whole(catalog))?;
         let mut changes = relatives(catalog, table, &schema, &built.column_origins)?;
         changes.push(Change::PutTable(schema));
@@ -378,7 +440,7 @@ async fn by_copy(
     table: &Arc<Table>,
     built: BuiltTable,
     name: TableName,
-    hold: Option<&TableHold>,
+    mut kept: Kept<'_>,
 ) -> Result<u64> {
     let (mut schema, origins) = (built.schema, built.column_origins);
     let hidden = HiddenTable::create(node, &schema).await?;
@@ -418,9 +480,13 @@ async fn by_copy(
         hidden.discard().await;
         return Err(error);
     }
+    if let Err(error) = kept.exclude_readers(session, table).await {
+        hidden.discard().await;
+        return Err(error);
+    }
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
-        hold.map_or(Ok(()), |hold| hold.check(catalog))?;
+        kept.check(catalog, table)?;
         hidden.check_is_whole(catalog)?;
         let mut changes = relatives(catalog, table, &schema, &origins)?;
         changes.extend([Change::DropTable(table.id()), Change::PutTable(schema)]);

@@ -2,16 +2,21 @@
 //!
 //! A first definition gives the table the indexes as ones that are being built: those who write keep them up to date, nobody reads or
 //! shows them. The partitions make the entries of the rows that are there (`shoal_partition`'s `building`). Then the statement is
-//! looked at again, and what it defines takes them over. Both definitions have the table for themselves for a moment alone. Whatever
+//! looked at again, and what it defines takes them over. Unique ones have their hidden tables filled as well (`fill_online`), and
+//! what functional key parts compute is computed (`compute_online`). Both definitions have the table for themselves for a moment alone. Whatever
 //! ends the statement in between, the indexes are dropped: by itself, or by the next start of a node.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{BeingFilled, Change, Node, Table};
-use shoal_types::{ErrorCode, Index, IndexColumn, IndexId, Result, TableId, TableSchema};
+use shoal_cluster::{BeingFilled, Change, Node, Table, unique_table_schema};
+use shoal_types::row::{PAST_ROWS_MAX, fixed_width};
+use shoal_types::{
+    Column, ErrorCode, Index, IndexColumn, IndexId, PastColumn, PastRows, Result, TableId, TableSchema,
+};
 
 use super::way::holds_as_it_is;
+use super::{compute_online, fill_online};
 use crate::ddl::build::BuiltTable;
 use crate::ddl::publish;
 use crate::ddl::running_stage::RunningStage;
@@ -26,21 +31,32 @@ pub const ROWS_MIN: u64 = 4096;
 const ROUND: Duration = Duration::from_millis(100);
 
 /// The table with those of its new indexes that can be built beside others, and their ids; `None`: there are none.
-pub fn with_building(table: &TableSchema, built: &BuiltTable) -> Option<(TableSchema, Vec<IndexId>)> {
+pub fn with_building(
+    table: &Table,
+    built: &BuiltTable,
+    mut next_table_id: impl FnMut() -> TableId,
+) -> Option<(TableSchema, Vec<IndexId>)> {
+    let goes_row_by_row = fill_online::is_possible(table);
+    let table = &table.schema;
     let mut schema = table.clone();
     schema.version += 1;
+    let computes = adds(built, true);
+    if computes {
+        add_functional_columns(&mut schema, built, goes_row_by_row)?;
+    }
     let mut next = schema.indexes.iter().map(|index| index.id.0).max().unwrap_or(0) + 1;
     let mut ids = Vec::new();
     for (index, origin) in built.schema.indexes.iter().zip(&built.index_origins) {
-        if origin.is_some() || index.unique {
+        if origin.is_some() || index.unique && !goes_row_by_row {
             continue;
         }
-        let Some(columns) = columns_before(table, built, index) else { continue };
+        let Some(columns) = columns_before(&schema, built, index) else { continue };
         ids.push(IndexId(next));
         schema.indexes.push(Index {
             id: IndexId(next),
             columns,
             building: true,
+            unique_table: index.unique.then(&mut next_table_id),
             // The optimizer does not look at it.
             invisible: true,
             ..index.clone()
@@ -50,10 +66,48 @@ pub fn with_building(table: &TableSchema, built: &BuiltTable) -> Option<(TableSc
     (!ids.is_empty()).then_some((schema, ids))
 }
 
+/// Columns of functional key parts come, or others.
+fn adds(built: &BuiltTable, functional: bool) -> bool {
+    let mut columns = built.column_origins.iter().zip(&built.schema.columns);
+    columns.any(|(origin, column)| origin.is_none() && column.is_functional() == functional)
+}
+
+/// Adds the columns of functional key parts that come, behind all others: NULL in the rows that are there. `None`: they mean other
+/// columns than there are now, or would move the hidden key.
+fn add_functional_columns(schema: &mut TableSchema, built: &BuiltTable, goes_row_by_row: bool) -> Option<()> {
+    let mut kept = built.column_origins.iter().zip(&built.schema.columns);
+    let is_same = |(origin, column): (&Option<usize>, &Column)| {
+        origin.is_none_or(|origin| {
+            let old = &schema.columns[origin];
+            old.name == column.name && old.sql_type == column.sql_type && old.generated == column.generated
+        })
+    };
+    let means_the_same = kept.all(is_same) && !adds(built, false);
+    let has_room = !schema.has_hidden_key() && schema.past_rows.len() < PAST_ROWS_MAX;
+    if !goes_row_by_row || !means_the_same || !has_room {
+        return None;
+    }
+    let columns = built.column_origins.iter().zip(&built.schema.columns);
+    let added = columns.filter(|(origin, column)| origin.is_none() && column.is_functional());
+    let added: Vec<Column> = added.map(|(_, column)| column.clone()).collect();
+    let width = |column: &Column| fixed_width(&column.sql_type).map(|width| width as u8);
+    let widths = schema.columns.iter().map(width).collect();
+    let columns = (0..schema.columns.len()).map(PastColumn::At).collect();
+    schema.past_rows.push(PastRows { widths, columns });
+    for rows in &mut schema.past_rows {
+        rows.columns.extend(added.iter().map(|_| PastColumn::Value(None)));
+    }
+    schema.columns.extend(added);
+    Some(())
+}
+
 /// An index's columns where they are now; `None`: some are not there yet, or hold other values.
 fn columns_before(table: &TableSchema, built: &BuiltTable, index: &Index) -> Option<Vec<IndexColumn>> {
     let before = |part: &IndexColumn| {
-        let origin = built.column_origins[part.column]?;
+        let column = &built.schema.columns[part.column];
+        // One that was added for this statement has no origin yet, but the same name.
+        let added = || table.columns.iter().position(|known| known.is_functional() && known == column);
+        let origin = built.column_origins[part.column].or_else(added)?;
         let (old, new) = (&table.columns[origin], &built.schema.columns[part.column]);
         let stays = holds_as_it_is(&old.sql_type, &new.sql_type) && old.nullable == new.nullable;
         stays.then(|| IndexColumn { column: origin, ..part.clone() })
@@ -65,11 +119,13 @@ fn columns_before(table: &TableSchema, built: &BuiltTable, index: &Index) -> Opt
 pub fn take_over(table: &TableSchema, built: &mut BuiltTable, ids: &[IndexId]) {
     for position in 0..built.schema.indexes.len() {
         let index = &built.schema.indexes[position];
-        if built.index_origins[position].is_some() || index.unique {
+        if built.index_origins[position].is_some() {
             continue;
         }
         let Some(columns) = columns_before(table, built, index) else { continue };
-        let is_it = |known: &Index| known.building && ids.contains(&known.id) && known.columns == columns;
+        let is_it = |known: &Index| {
+            known.building && ids.contains(&known.id) && known.columns == columns && known.unique == index.unique
+        };
         let found = table.indexes.iter().position(is_it);
         if found.is_some() && !built.index_origins.contains(&found) {
             built.index_origins[position] = found;
@@ -77,8 +133,14 @@ pub fn take_over(table: &TableSchema, built: &mut BuiltTable, ids: &[IndexId]) {
     }
 }
 
-/// Waits until the indexes of a table that are being built are complete. Errors: 1317 if the statement is killed, 1297.
-pub async fn build(session: &Session, node: &Arc<Node>, table: &Arc<Table>) -> Result<()> {
+/// Completes the indexes of a table that are being built. Errors: 1062, 1205, 1317 if the statement is killed, 1297.
+pub async fn build(session: &mut Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
+    compute_online::compute(session, node, table, ids).await?;
+    await_trees(session, node, table).await?;
+    fill_online::fill(session, node, table, ids).await
+}
+
+async fn await_trees(session: &Session, node: &Arc<Node>, table: &Arc<Table>) -> Result<()> {
     let rows = session.statistics().row_count(table);
     let stage = RunningStage::begin(&session.shared, StageKind::ReadRows, rows);
     loop {
@@ -107,7 +169,15 @@ pub async fn begin(node: &Arc<Node>, table: &Table, schema: TableSchema) -> Resu
     publish::change(node, |catalog| {
         let is_same = |present: &Arc<Table>| present.schema.version == table.schema.version;
         Ok(match catalog.tables_by_id.get(&table.id()).is_some_and(is_same) {
-            true => (vec![Change::PutTable(schema)], true),
+            true => {
+                let known = |index: &&Index| !table.schema.indexes.iter().any(|known| known.id == index.id);
+                let added = schema.indexes.iter().filter(known);
+                let hidden =
+                    added.filter_map(|index| Some(unique_table_schema(&schema, index, index.unique_table?)));
+                let mut changes: Vec<Change> = hidden.map(Change::PutTable).collect();
+                changes.push(Change::PutTable(schema));
+                (changes, true)
+            }
             false => (Vec::new(), false),
         })
     })

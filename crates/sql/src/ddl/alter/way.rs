@@ -29,6 +29,15 @@ pub struct Least {
     pub reason: &'static str,
     /// A table may have only so many versions of rows.
     pub too_many_versions: bool,
+    /// Nothing is asked of the rows but what functional key parts compute, which can be had beside writers.
+    pub computes: bool,
+}
+
+impl Least {
+    /// Rows can be copied while others read them. The parents of foreign keys that come are not to be used meanwhile.
+    pub fn lets_read(&self) -> bool {
+        self.reason != ADDS_FOREIGN_KEY
+    }
 }
 
 const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
@@ -47,8 +56,8 @@ pub struct Demands {
 /// The least that must be done.
 pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
     let new = &built.schema;
-    let copy = |reason| Least { way: Way::Copy, reason, too_many_versions: false };
-    let uncopied = |way| Least { way, reason: "", too_many_versions: false };
+    let copy = |reason| Least { way: Way::Copy, reason, too_many_versions: false, computes: false };
+    let uncopied = |way| Least { way, reason: "", too_many_versions: false, computes: false };
     if converts_values(old, built) {
         return copy(CHANGES_TYPE);
     }
@@ -71,12 +80,15 @@ pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
         let Some(origin) = *origin else { return true };
         old.columns[origin].nullable == column.nullable || (column.nullable && !is_key_part(old, origin))
     });
-    if demands.force || !same_nulls || primary_key_changes(old, built) || adds_values(built) {
+    if demands.force || !same_nulls || primary_key_changes(old, built) || adds_values(built, false) {
         return uncopied(Way::Rebuild);
     }
     let moves = !keeps_places(old, built);
     if moves && old.past_rows.len() >= row::PAST_ROWS_MAX {
         return Least { too_many_versions: true, ..uncopied(Way::Rebuild) };
+    }
+    if adds_values(built, true) {
+        return Least { computes: true, ..uncopied(Way::InPlace) };
     }
     let all_kept = built.index_origins.iter().all(Option::is_some);
     uncopied(if all_kept && built.index_origins.len() == old.indexes.len() { Way::Instant } else { Way::InPlace })
@@ -88,8 +100,8 @@ pub fn keeps_places(old: &TableSchema, built: &BuiltTable) -> bool {
         && built.column_origins.iter().enumerate().all(|(place, origin)| *origin == Some(place))
 }
 
-/// Some column comes that has not one value in all rows.
-fn adds_values(built: &BuiltTable) -> bool {
+/// Some column comes that has not one value in all rows: one of a functional key part, or any other.
+fn adds_values(built: &BuiltTable, functional: bool) -> bool {
     let differs = |column: &Column| {
         column.auto_increment
             || column.hidden
@@ -102,7 +114,7 @@ fn adds_values(built: &BuiltTable) -> bool {
         .column_origins
         .iter()
         .zip(&built.schema.columns)
-        .any(|(origin, column)| origin.is_none() && differs(column))
+        .any(|(origin, column)| origin.is_none() && column.is_functional() == functional && differs(column))
 }
 
 /// Some column that stays has values that another type holds in another way.
@@ -219,14 +231,16 @@ pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Re
         (AlterAlgorithm::Copy, _) => Way::Copy,
         (AlterAlgorithm::InPlace | AlterAlgorithm::Default, way) => way,
     };
+    let least_lock = if least.lets_read() { "LOCK=SHARED" } else { "LOCK=EXCLUSIVE" };
     match (way, asked.lock) {
         (Way::Copy, Some(AlterLock::None)) if algorithm == AlterAlgorithm::Copy || least.reason.is_empty() => {
-            refused(lock, "COPY algorithm requires a lock", "LOCK=EXCLUSIVE")
+            refused(lock, "COPY algorithm requires a lock", least_lock)
         }
-        (Way::Copy, Some(AlterLock::None)) => refused(lock, least.reason, "LOCK=EXCLUSIVE"),
-        (Way::Rebuild | Way::Copy, Some(AlterLock::None | AlterLock::Shared)) => {
-            refused(lock, "the rows are copied while nobody uses the table", "LOCK=EXCLUSIVE")
+        (Way::Copy, Some(AlterLock::None)) => refused(lock, least.reason, least_lock),
+        (Way::Rebuild, Some(AlterLock::None)) => {
+            refused(lock, "the rows are copied while nobody writes to the table", least_lock)
         }
+        (Way::Copy, Some(AlterLock::Shared)) if !least.lets_read() => refused(lock, least.reason, least_lock),
         _ => Ok(way),
     }
 }
