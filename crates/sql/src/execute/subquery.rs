@@ -69,6 +69,13 @@ pub async fn fill_columns(
     Ok(())
 }
 
+/// The result of a subquery for one row; nothing of it is kept for others.
+pub async fn result_for(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<Value> {
+    let mut state = SubqueryState::new(ctx.memory);
+    let found = bind_and_run(column, &mut state, row, ctx).await?;
+    result(column, &found, row, ctx).await
+}
+
 async fn bind_and_run(
     column: &SubqueryColumn,
     state: &mut SubqueryState,
