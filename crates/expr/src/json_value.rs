@@ -37,7 +37,7 @@ pub(crate) fn of_typed_value(value: &Value, collation: Collation) -> JsonValue {
 
 /// Parses JSON text (UTF-8). Errors: 3141, with the number of the argument and the function's name; 3157 if nested too
 /// deep.
-pub(crate) fn parse(text: &[u8], argument: usize, function: &str) -> Result<Json> {
+pub fn parse(text: &[u8], argument: usize, function: &str) -> Result<Json> {
     Json::parse(text).map_err(|error| {
         if error.too_deep {
             return Error::new(ErrorCode::JsonDocumentTooDeep, "The JSON document exceeds the maximum depth.");

@@ -10,7 +10,7 @@ use crate::build;
 use crate::characters;
 use crate::context::EvalContext;
 use crate::expr::{Call, Expr};
-use crate::regexp::{CompiledRegex, MatchOptions};
+use crate::regexp::{CompiledRegex, Groups, MatchOptions};
 
 pub(super) const TABLE: &[Function] = &[
     Function::new(
@@ -82,7 +82,7 @@ fn compiled(
 
 fn matches(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
     let compiled = compiled(call, values, 2, ctx)?;
-    Ok(Value::from(compiled.regex.is_match(&text(call, values, 0))))
+    Ok(Value::from(compiled.is_match(&text(call, values, 0))?))
 }
 
 /// The byte at which a search from the character position of argument `position` (default 1) starts.
@@ -102,10 +102,10 @@ fn start_of(
 }
 
 /// The match number `occurrence` (from 1) at or after byte `start`.
-fn find(compiled: &CompiledRegex, source: &[u8], start: usize, occurrence: i64) -> Option<(usize, usize)> {
-    let skipped = usize::try_from(occurrence.max(1) - 1).ok()?;
-    let found = compiled.regex.find_iter(&source[start..]).nth(skipped)?;
-    Some((start + found.start(), start + found.end()))
+fn find(compiled: &CompiledRegex, source: &[u8], start: usize, occurrence: i64) -> Result<Option<(usize, usize)>> {
+    let skipped = usize::try_from(occurrence.max(1) - 1).unwrap_or(usize::MAX);
+    let found = compiled.find(&source[start..], skipped)?;
+    Ok(found.map(|(from, to)| (start + from, start + to)))
 }
 
 /// REGEXP_INSTR(text, pattern, position, occurrence, return option, match type).
@@ -124,7 +124,7 @@ fn position(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Res
             ));
         }
     };
-    let found = find(&compiled, &source, start, occurrence);
+    let found = find(&compiled, &source, start, occurrence)?;
     Ok(Value::Int(found.map_or(0, |(from, to)| {
         let at = if after { to } else { from };
         characters::count(call.collation, &source[..at]) as i64 + 1
@@ -137,7 +137,7 @@ fn part(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<
     let source = text(call, values, 0);
     let start = start_of(call, values, 2, &source, ctx)?;
     let occurrence = optional_integer(values, 3, ctx)?.unwrap_or(1);
-    let found = find(&compiled, &source, start, occurrence);
+    let found = find(&compiled, &source, start, occurrence)?;
     Ok(found.map_or(Value::Null, |(from, to)| Value::Str(source[from..to].to_vec())))
 }
 
@@ -154,22 +154,20 @@ fn replace(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Resu
     let limit = ctx.settings.max_allowed_packet;
     let mut result = source[..start].to_vec();
     let mut copied = start;
-    for (index, captures) in compiled.regex.captures_iter(&source[start..]).enumerate() {
-        if occurrence > 0 && index as i64 + 1 != occurrence {
-            continue;
+    let mut number = 0;
+    compiled.for_each(&source[start..], &mut |groups| {
+        number += 1;
+        let Some(Some((from, to))) = groups.first().copied() else { return Ok(true) };
+        if occurrence > 0 && number != occurrence {
+            return Ok(true);
         }
-        let Some(whole) = captures.get(0) else {
-            continue;
-        };
-        result.extend_from_slice(&source[copied..start + whole.start()]);
-        expand(&replacement, &captures, &mut result)?;
-        copied = start + whole.end();
-        if result.len() > limit {
-            return ctx.too_long("regexp_replace");
-        }
-        if occurrence > 0 {
-            break;
-        }
+        result.extend_from_slice(&source[copied..start + from]);
+        expand(&replacement, groups, &source[start..], &mut result)?;
+        copied = start + to;
+        Ok(occurrence <= 0 && result.len() <= limit)
+    })?;
+    if result.len() > limit {
+        return ctx.too_long("regexp_replace");
     }
     result.extend_from_slice(&source[copied..]);
     if result.len() > limit { ctx.too_long("regexp_replace") } else { Ok(Value::Str(result)) }
@@ -177,7 +175,7 @@ fn replace(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Resu
 
 /// ICU's replacement text: `$1` is a group, a backslash takes the next character as it is. Errors: a group that the
 /// pattern does not have.
-fn expand(replacement: &[u8], captures: &regex::bytes::Captures<'_>, out: &mut Vec<u8>) -> Result<()> {
+fn expand(replacement: &[u8], groups: &Groups, source: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut rest = replacement.iter().copied().peekable();
     while let Some(byte) = rest.next() {
         match byte {
@@ -186,15 +184,15 @@ fn expand(replacement: &[u8], captures: &regex::bytes::Captures<'_>, out: &mut V
                 let mut group = None;
                 while let Some(digit) = rest.peek().filter(|byte| byte.is_ascii_digit()) {
                     let longer = group.unwrap_or(0) * 10 + usize::from(digit - b'0');
-                    if group.is_some() && longer >= captures.len() {
+                    if group.is_some() && longer >= groups.len() {
                         break;
                     }
                     group = Some(longer);
                     rest.next();
                 }
                 match group {
-                    Some(group) if group < captures.len() => {
-                        out.extend_from_slice(captures.get(group).map_or(&[], |found| found.as_bytes()));
+                    Some(group) if group < groups.len() => {
+                        out.extend_from_slice(groups[group].map_or(&[], |(from, to)| &source[from..to]));
                     }
                     Some(_) => return Err(bad_replacement("Index out of bounds in regular expression search.")),
                     None => return Err(bad_replacement("A capture group has an invalid name.")),

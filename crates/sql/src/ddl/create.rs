@@ -315,6 +315,7 @@ pub async fn fill(
         ignore: statement.duplicates == DuplicateHandling::Ignore,
         on_duplicate: Vec::new(),
         constants: Vec::new(),
+        subqueries: Vec::new(),
         usage: session
             .table_usage
             .of_table(table, |id| session.server.node.catalog().tables_by_id.contains_key(&id)),

@@ -11,6 +11,7 @@ use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 use super::foreign::{prepare_delete, prepare_update, warn};
 use super::row::{RowBuilder, implicit_default};
 use super::rules::column_value;
+use super::subqueries::RowWithResults;
 use super::triggers::{Event, ungenerated};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::{ExecContext, sleep_if_asked};
@@ -43,7 +44,10 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         InsertSource::Values(rows) => {
             for (done, row) in rows.iter().enumerate() {
                 run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
-                let values = run.values_of(row, ctx)?;
+                let values = match plan.subqueries.is_empty() {
+                    true => run.values_of(row, ctx)?,
+                    false => run.values_with_subqueries(row, ctx).await?,
+                };
                 run.add_after_triggers(values, ctx).await?;
                 sleep_if_asked(ctx).await?;
                 run.flush_if_full(ctx).await?;
@@ -159,14 +163,46 @@ impl<'p> Insertion<'p> {
                 None => self.default_of(column, ctx)?,
             };
         }
+        self.fill_reading_defaults(row, &mut values, ctx)?;
+        Ok(values)
+    }
+
+    /// The same where subqueries read the columns before them.
+    async fn values_with_subqueries(
+        &mut self,
+        row: &[Option<Expr>],
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<Vec<Value>> {
+        self.row_number += 1;
+        let mut values = self.defaults(ctx)?;
+        for (&column, expression) in self.plan.targets.iter().zip(row) {
+            values[column] = match expression {
+                Some(expression) => {
+                    let source = RowWithResults::of(expression, &values, &self.plan.subqueries, ctx).await?;
+                    column_value(column, expression, &source, &self.builder, self.row_number, &mut ctx.eval)?
+                }
+                None => self.default_of(column, ctx)?,
+            };
+        }
+        self.fill_reading_defaults(row, &mut values, ctx)?;
+        Ok(values)
+    }
+
+    /// Columns that are given no value and whose defaults read others.
+    fn fill_reading_defaults(
+        &mut self,
+        row: &[Option<Expr>],
+        values: &mut [Value],
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
         for (column, expression) in &self.plan.rules.reading_defaults {
             let place = self.plan.targets.iter().position(|target| target == column);
             if place.is_none_or(|place| row[place].is_none()) {
                 values[*column] =
-                    column_value(*column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?;
+                    column_value(*column, expression, &*values, &self.builder, self.row_number, &mut ctx.eval)?;
             }
         }
-        Ok(values)
+        Ok(())
     }
 
     /// Adds a row, as BEFORE INSERT triggers leave it.
@@ -479,7 +515,8 @@ impl<'p> Insertion<'p> {
         let mut builder = RowBuilder::for_update(&table, self.plan.ignore, &ctx.eval);
         builder.null_is_default = self.builder.null_is_default;
         for (column, expression) in &self.plan.on_duplicate {
-            let value = expression.eval(&values[..], &mut ctx.eval)?;
+            let source = RowWithResults::of(expression, &values, &self.plan.subqueries, ctx).await?;
+            let value = expression.eval(&source, &mut ctx.eval)?;
             let collation = expression.sql_type().collation;
             values[*column] = builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
         }

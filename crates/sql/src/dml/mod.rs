@@ -10,6 +10,7 @@ pub mod row;
 pub mod rows;
 pub mod rules;
 pub mod run;
+pub mod subqueries;
 pub mod triggered;
 pub mod triggers;
 pub mod update;
@@ -60,6 +61,8 @@ pub struct InsertPlan {
     pub on_duplicate: Vec<(usize, Expr)>,
     /// Slots of subqueries.
     pub constants: Vec<crate::plan::ConstantSubquery>,
+    /// Subqueries that are run for a row; their results are columns from `SUBQUERY_BASE` on.
+    pub subqueries: Vec<crate::plan::SubqueryColumn>,
     pub usage: Arc<TableCounts>,
 }
 

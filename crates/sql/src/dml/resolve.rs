@@ -107,10 +107,7 @@ impl Resolver<'_> {
         rules.checks.extend(check_option(target));
         let defaults = self.defaults(&table, &rules)?;
         let on_duplicate = self.on_duplicate(statement, target, source_columns)?;
-        let state = self.close_block();
-        if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
-            return Err(Error::unsupported("a correlated subquery in INSERT"));
-        }
+        let mut state = self.close_block();
         Ok(InsertPlan {
             usage: self.environment.statistics.usage(&table),
             table,
@@ -121,6 +118,7 @@ impl Resolver<'_> {
             replace: statement.replace,
             ignore: statement.ignore,
             on_duplicate,
+            subqueries: state.subqueries_by_number()?,
             constants: state.constants,
         })
     }
@@ -230,6 +228,12 @@ impl Resolver<'_> {
             let _ = scope.add_table(scoped);
         }
         let columns = table.schema.columns.len();
+        let subqueries_before = self.block().all_subqueries().count();
+        // Both names of the new row mean the same columns.
+        let mut of_new_row = |position: usize| match position {
+            position if has_alias && (first + columns..SUBQUERY_BASE).contains(&position) => position - columns,
+            position => position,
+        };
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
         for assignment in &statement.on_duplicate {
             let column = target.column(&assignment.column)?;
@@ -240,20 +244,24 @@ impl Resolver<'_> {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(table, column, value)?,
             };
-            let value = value.map_columns(&mut |position| match position {
-                position if has_alias && position >= first + columns => position - columns,
-                position => position,
+            assignments.push((column, value.map_columns(&mut of_new_row)));
+        }
+        for subquery in self.block().all_subqueries().skip(subqueries_before) {
+            subquery.visit_row_expressions(&mut |expression| {
+                let present = std::mem::replace(expression, Expr::null());
+                *expression = present.map_columns(&mut of_new_row);
             });
-            assignments.push((column, value));
         }
         Ok(assignments)
     }
 
     /// The plan of an UPDATE, in the form that fits it.
     pub fn update(&mut self, statement: &ast::Update) -> Result<PlanKind> {
-        if statement.with.is_some() {
-            return Err(Error::unsupported("WITH ... UPDATE"));
-        }
+        self.with_tables(statement.with.as_ref(), |resolver| resolver.update_in_sight(statement))
+    }
+
+    /// The same with the tables of its WITH clause in sight.
+    fn update_in_sight(&mut self, statement: &ast::Update) -> Result<PlanKind> {
         if let [reference] = &statement.tables[..]
             && reference.joins.is_empty()
             && let ast::TableFactor::Table { name, alias, hints, partitions } = &reference.base
@@ -403,9 +411,11 @@ impl Resolver<'_> {
     }
 
     pub fn delete(&mut self, statement: &ast::Delete) -> Result<PlanKind> {
-        if statement.with.is_some() {
-            return Err(Error::unsupported("WITH ... DELETE"));
-        }
+        self.with_tables(statement.with.as_ref(), |resolver| resolver.delete_in_sight(statement))
+    }
+
+    /// The same with the tables of its WITH clause in sight.
+    fn delete_in_sight(&mut self, statement: &ast::Delete) -> Result<PlanKind> {
         if let DeleteTarget::Single { table: name, alias, partitions } = &statement.target {
             no_partitions(partitions)?;
             let shown = alias.as_ref().unwrap_or(&name.name).value.clone();

@@ -10,6 +10,7 @@ use super::fetch::{MappedRow, TableReader, fill, position_map};
 use super::join::{JoinState, join, read_input};
 use super::lock_in_order;
 use super::output::Output;
+use super::recursion::WorkingTable;
 use super::set_operation::evaluate_limit;
 use super::subquery::{SubqueryState, fill_columns};
 use super::{ExecContext, Flow, LocalFuture, RowBatch, RowConsumer};
@@ -69,6 +70,9 @@ impl BlockRun<'_> {
         {
             return self.rows_in_place(input, output, ctx).await;
         }
+        if let (Input::Working, Some(table)) = (&first.input, ctx.working.clone()) {
+            return self.working_rows(&table, output, ctx).await;
+        }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         if let Input::Table(input) = &first.input {
             // A join that locks takes no more rows at a time than can be wanted.
@@ -102,6 +106,71 @@ impl BlockRun<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Every row of a recursive table that this part of it has not seen, those included that come meanwhile.
+    async fn working_rows(
+        &mut self,
+        table: &WorkingTable,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let block = self.block;
+        let columns = &block.steps[0].columns;
+        if let ([_], true) = (&block.steps[..], block.subqueries.is_empty())
+            && !self.projection_may_wait()
+        {
+            return self.working_rows_in_place(table, output, ctx).await;
+        }
+        let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
+        loop {
+            ctx.check_between_batches().await?;
+            let mut batch = RowBatch::new(block.width);
+            while batch.len() < BATCH_ROWS {
+                if !table.next_row(columns, batch.push_empty())? {
+                    batch.pop();
+                    break;
+                }
+            }
+            let is_end = batch.is_empty();
+            if is_end || self.widen(batch, &mut states, output, ctx).await? == Flow::Stop {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same where nothing is joined and nothing waits.
+    async fn working_rows_in_place(
+        &mut self,
+        table: &WorkingTable,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let block = self.block;
+        let step = &block.steps[0];
+        let filters: Vec<_> = step.filter.iter().chain(&block.filter).chain(&block.late_filter).collect();
+        let mut row = vec![Value::Null; block.width];
+        loop {
+            ctx.check_between_batches().await?;
+            'rows: for _ in 0..BATCH_ROWS {
+                if !table.next_row(&step.columns, &mut row)? {
+                    return Ok(());
+                }
+                for filter in &filters {
+                    if filter.eval_bool(&row[..], &mut ctx.eval)? != Some(true) {
+                        continue 'rows;
+                    }
+                }
+                self.projected.clear();
+                for expression in &block.projection {
+                    self.projected.push(expression.eval(&row[..], &mut ctx.eval)?);
+                }
+                if output.push(&mut self.projected)? == Flow::Stop {
+                    return Ok(());
+                }
+            }
+            super::sleep_if_asked(ctx).await?;
+        }
     }
 
     /// One table, nothing that waits behind it: rows are aggregated or projected where they lie.

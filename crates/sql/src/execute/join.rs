@@ -13,6 +13,7 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::batch::KeptRows;
 use super::fetch::read_all;
+use super::lateral::{KeptColumns, lateral_rows};
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::memory::{Held, row_bytes};
 use super::{ExecContext, HashMap, RowBatch};
@@ -29,6 +30,8 @@ pub struct JoinState {
     /// What was looked up for the rows of the batch from `place.outer` on.
     looked_up: Option<LookedUp>,
     place: PairPlace,
+    /// The rows of a lateral input for the present outer row.
+    lateral: Option<KeptRows>,
 }
 
 /// Inner rows that were looked up for some rows of a batch.
@@ -75,6 +78,9 @@ pub async fn join(
     ctx: &mut ExecContext<'_>,
 ) -> Result<RowBatch> {
     match &step.input {
+        Input::Lateral(_) | Input::JsonTable(_) if step.is_lateral() => {
+            join_lateral(step, state, batch, done, width, ctx).await
+        }
         Input::Table(input) if input.access.depends_on_row => {
             if state.looked_up.is_none() {
                 let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
@@ -96,22 +102,13 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
     match &step.input {
         Input::Table(input) => read_all(input, &step.columns, ctx).await,
         Input::Derived(plan) => {
-            let mut found = ctx.run_collect(plan, None).await?;
-            let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
-            for mut row in std::mem::take(&mut found.rows) {
-                if kept.row_count().is_multiple_of(ROWS_PER_CHECK) {
-                    ctx.check_between_batches().await?;
-                }
-                found.held.give_back(row_bytes(&row));
-                kept.push(|target| {
-                    for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
-                        *place = std::mem::take(&mut row[column]);
-                    }
-                    Ok(())
-                })?;
-            }
-            Ok(kept)
+            let mut kept = KeptColumns::new(step, ctx);
+            ctx.run_query(plan, &mut kept).await?;
+            Ok(kept.rows)
         }
+        Input::Lateral(_) | Input::JsonTable(_) => lateral_rows(step, &[], ctx).await,
+        // It is always the first input, which the block reads.
+        Input::Working => Ok(KeptRows::new(step.columns.len(), ctx.memory)),
         Input::Virtual(table) => {
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
             let (rows, warnings) = ctx.virtual_rows.rows(*table).await;
@@ -142,6 +139,36 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
             Ok(kept)
         }
     }
+}
+
+/// Joins with an input whose rows are made anew for each outer row.
+async fn join_lateral(
+    step: &JoinStep,
+    state: &mut JoinState,
+    batch: &RowBatch,
+    done: &mut usize,
+    width: usize,
+    ctx: &mut ExecContext<'_>,
+) -> Result<RowBatch> {
+    let mut joined = RowBatch::new(width);
+    let mut pairs = PAIRS_TRIED;
+    while *done < batch.len() && joined.len() < JOINED_ROWS && pairs > 0 {
+        let outer = batch.row(*done);
+        let rows = match state.lateral.take() {
+            Some(rows) => rows,
+            None => lateral_rows(step, outer, ctx).await?,
+        };
+        let row = |inner: usize| rows.row(inner);
+        let place = (&mut state.place, &mut pairs);
+        if !try_pairs(step, outer, rows.row_count(), row, place, &mut joined, &mut ctx.eval)? {
+            state.lateral = Some(rows);
+            break;
+        }
+        end_outer_row(step, outer, &mut state.place, &mut joined, &mut ctx.eval)?;
+        *done += 1;
+        pairs = pairs.saturating_sub(1);
+    }
+    Ok(joined)
 }
 
 async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecContext<'_>) -> Result<()> {

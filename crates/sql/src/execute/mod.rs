@@ -11,13 +11,16 @@ pub mod connection_memory;
 pub mod consumer;
 pub mod fetch;
 pub mod join;
+pub mod json_table;
 pub mod key_set;
+pub mod lateral;
 pub mod lock_in_order;
 pub mod lookup;
 pub mod memory;
 pub mod output;
 pub mod programs;
 pub mod query;
+pub mod recursion;
 pub mod set_operation;
 pub mod sort;
 pub mod sort_in_turns;
@@ -62,6 +65,8 @@ pub struct ExecContext<'a> {
     pub checks_foreign_keys: bool,
     /// A SELECT without tables: SLEEP() that is told to stop yields 1, and the statement goes on.
     pub survives_kill_in_sleep: bool,
+    /// The recursive table whose part is running.
+    pub working: Option<Rc<recursion::WorkingTable>>,
     /// For stored programs that the statement calls.
     pub programs: &'a dyn Programs,
 }

@@ -25,4 +25,7 @@ pub trait Programs {
         slots: Vec<Value>,
         ctx: &'f mut ExecContext<'_>,
     ) -> LocalFuture<'f, Result<Vec<Value>>>;
+
+    /// cte_max_recursion_depth.
+    fn recursion_depth_max(&self) -> u64;
 }

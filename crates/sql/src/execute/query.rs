@@ -53,14 +53,26 @@ impl ExecContext<'_> {
         bindings: Vec<(usize, Value)>,
         limit: Option<usize>,
     ) -> Result<Collect> {
+        let mut rows = Collect { limit, ..Collect::new(self.memory) };
+        self.run_query_with(plan, bindings, &mut rows).await?;
+        Ok(rows)
+    }
+
+    /// Runs a query into a consumer with some parameter slots set.
+    pub async fn run_query_with(
+        &mut self,
+        plan: &QueryPlan,
+        bindings: Vec<(usize, Value)>,
+        consumer: &mut dyn RowConsumer,
+    ) -> Result<()> {
         if bindings.is_empty() {
-            return self.run_collect(plan, limit).await;
+            return self.run_query(plan, consumer).await;
         }
         let mut parameters = self.eval.parameters.to_vec();
         for (slot, value) in bindings {
             set_slot(&mut parameters, slot, value);
         }
-        self.with_parameters(&parameters, async |inner| inner.run_collect(plan, limit).await).await
+        self.with_parameters(&parameters, async |inner| inner.run_query(plan, consumer).await).await
     }
 
     /// Runs something with other parameters; warnings and everything else carry over.
@@ -81,6 +93,7 @@ impl ExecContext<'_> {
             found_rows: 0,
             checks_foreign_keys: self.checks_foreign_keys,
             survives_kill_in_sleep: self.survives_kill_in_sleep,
+            working: self.working.clone(),
             programs: self.programs,
         };
         let mut result = run(&mut inner).await;
@@ -116,6 +129,7 @@ impl ExecContext<'_> {
             found_rows: 0,
             checks_foreign_keys: self.checks_foreign_keys,
             survives_kill_in_sleep: false,
+            working: None,
             programs,
         }
     }
@@ -132,6 +146,7 @@ async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dy
     match &plan.body {
         QueryBody::Block(block) => super::block::run_block(block, ctx, consumer).await,
         QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
+        QueryBody::Recursion(recursion) => super::recursion::run(recursion, ctx, consumer).await,
         QueryBody::Call(call) => {
             let mut arguments = Vec::with_capacity(call.arguments.len());
             for argument in &call.arguments {

@@ -82,6 +82,16 @@ fn is_needed(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) 
     Ok(is_needed? == Some(true))
 }
 
+/// The result of a subquery for one row; nothing of it is kept for others.
+pub async fn result_for(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<Value> {
+    if !is_needed(column, row, ctx)? {
+        return Ok(Value::Null);
+    }
+    let mut state = SubqueryState::new(ctx.memory);
+    let found = bind_and_run(column, &mut state, row, ctx).await?;
+    result(column, &found, row, ctx).await
+}
+
 async fn bind_and_run(
     column: &SubqueryColumn,
     state: &mut SubqueryState,

@@ -9,7 +9,7 @@ use shoal_types::IndexMethod;
 use super::access;
 use crate::dml::{InsertSource, RowFinder};
 use crate::plan::{
-    Block, ConstantSubquery, Input, JoinKind, JoinStep, QueryBody, QueryPlan, SetOperator, TableInput,
+    Block, ConstantSubquery, Input, JoinKind, JoinStep, QueryBody, QueryPlan, Recursion, SetOperator, TableInput,
 };
 use crate::session::plans::{Plan, PlanKind};
 
@@ -65,6 +65,10 @@ pub fn explain(transaction: &Transaction, eval: &mut EvalContext<'_>, plan: &Pla
                 explainer.outermost(query);
             }
             explainer.constants(&insert.constants);
+            for subquery in &insert.subqueries {
+                let id = explainer.next_id();
+                explainer.query(&subquery.plan, id, "DEPENDENT SUBQUERY");
+            }
         }
         PlanKind::Update(update) => explainer.finder(&update.finder, "UPDATE"),
         PlanKind::Delete(delete) => explainer.finder(&delete.finder, "DELETE"),
@@ -87,7 +91,7 @@ fn is_simple(query: &QueryPlan) -> bool {
     query.constants.is_empty()
         && block.subqueries.is_empty()
         && block.aggregation.as_ref().is_none_or(|aggregation| aggregation.subqueries.is_empty())
-        && !block.steps.iter().any(|step| matches!(step.input, Input::Derived(_)))
+        && !block.steps.iter().any(|step| matches!(step.input, Input::Derived(_) | Input::Lateral(_)))
 }
 
 impl Explainer<'_, '_> {
@@ -105,6 +109,7 @@ impl Explainer<'_, '_> {
         let mut inner = Vec::new();
         match &query.body {
             QueryBody::Block(block) => self.block(block, id, select_type, &mut inner),
+            QueryBody::Recursion(recursion) => self.recursion(recursion, id, select_type),
             // What a function does is not the statement's.
             QueryBody::Call(_) => {}
             QueryBody::SetOperation(operation) => {
@@ -144,6 +149,14 @@ impl Explainer<'_, '_> {
             self.query(&plan, id, select_type);
         }
         self.constants(&query.constants);
+    }
+
+    /// The parts of a recursive table: MySQL shows those that read it like others, with a word.
+    fn recursion(&mut self, recursion: &Recursion, id: u64, select_type: &str) {
+        for (place, part) in recursion.seeds.iter().chain(&recursion.members).enumerate() {
+            let (id, select_type) = if place == 0 { (id, select_type) } else { (self.next_id(), "UNION") };
+            self.query(&part.query, id, select_type);
+        }
     }
 
     fn constants(&mut self, constants: &[ConstantSubquery]) {
@@ -203,6 +216,31 @@ impl Explainer<'_, '_> {
         let conditions: Vec<String> = step.condition.iter().chain(&step.filter).map(ToString::to_string).collect();
         let mut row = match &step.input {
             Input::Table(input) => self.table(input, &step.name, &step.possible_keys),
+            Input::Working => ExplainRow {
+                table: Some(step.name.clone()),
+                access: Some("ALL"),
+                filtered: Some(ALL_PERCENT),
+                extra: vec!["Recursive".to_owned()],
+                ..ExplainRow::default()
+            },
+            Input::Lateral(lateral) => {
+                let id = self.next_id();
+                inner.push((Arc::clone(&lateral.plan), id, "DEPENDENT DERIVED"));
+                ExplainRow {
+                    table: Some(format!("<derived{id}>")),
+                    access: Some("ALL"),
+                    filtered: Some(ALL_PERCENT),
+                    extra: vec!["Rematerialize for each row".to_owned()],
+                    ..ExplainRow::default()
+                }
+            }
+            Input::JsonTable(_) => ExplainRow {
+                table: Some(step.name.clone()),
+                access: Some("ALL"),
+                filtered: Some(ALL_PERCENT),
+                extra: vec!["Table function: json_table".to_owned(), "Using temporary".to_owned()],
+                ..ExplainRow::default()
+            },
             Input::Derived(plan) => {
                 let id = self.next_id();
                 inner.push((Arc::clone(plan), id, "DERIVED"));
@@ -231,7 +269,7 @@ impl Explainer<'_, '_> {
             note_condition(&mut row, &conditions);
         }
         row.filtered = Some(share(step));
-        let depends = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
+        let depends = step.input.depends_on_row();
         if position > 0 && !depends && row.access != Some("const") {
             let outer = if step.kind == JoinKind::LeftOuter && step.hash_keys.is_empty() {
                 "outer loop"

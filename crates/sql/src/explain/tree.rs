@@ -31,6 +31,10 @@ pub fn text(transaction: &Transaction, eval: &mut EvalContext<'_>, plan: &Plan) 
                 }
             }
             tree.constants(&insert.constants, 1);
+            for subquery in &insert.subqueries {
+                tree.line(1, "Select (subquery; dependent)");
+                tree.query(&subquery.plan, 2);
+            }
         }
         PlanKind::Update(update) => tree.finder(&update.finder, "Update"),
         PlanKind::Delete(delete) => tree.finder(&delete.finder, "Delete from"),
@@ -62,6 +66,19 @@ impl Tree<'_, '_> {
     fn query(&mut self, query: &QueryPlan, depth: usize) {
         match &query.body {
             QueryBody::Block(block) => self.block(block, depth),
+            QueryBody::Recursion(recursion) => {
+                if let Some(limit) = &recursion.limit {
+                    self.line(depth, &limit_text(limit));
+                }
+                self.line(depth, &format!("Recursive union {}", recursion.name));
+                for part in &recursion.seeds {
+                    self.query(&part.query, depth + 1);
+                }
+                for part in &recursion.members {
+                    self.line(depth + 1, "Repeat until convergence");
+                    self.query(&part.query, depth + 2);
+                }
+            }
             QueryBody::Call(call) => {
                 self.line(depth, &format!("Call of {}.{}()", call.function.database, call.function.name));
             }
@@ -144,8 +161,11 @@ impl Tree<'_, '_> {
     fn joins(&mut self, steps: &[JoinStep], depth: usize) {
         let joins = steps.len() - 1;
         for (below, step) in steps.iter().skip(1).rev().enumerate() {
-            let depends = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
-            let method = if depends { "Batched key lookups, " } else { "Hash join, " };
+            let method = match &step.input {
+                _ if step.is_lateral() => "Nested loop, ",
+                input if input.depends_on_row() => "Batched key lookups, ",
+                _ => "Hash join, ",
+            };
             let kind = if step.kind == JoinKind::LeftOuter { "left" } else { "inner" };
             let keys: Vec<String> =
                 step.hash_keys.iter().map(|(outer, inner)| format!("({outer} = {inner})")).collect();
@@ -167,6 +187,15 @@ impl Tree<'_, '_> {
             Input::Derived(plan) => {
                 self.line(depth, &format!("Materialize {}", step.name));
                 self.query(plan, depth + 1);
+            }
+            Input::Working => self.line(depth, &format!("Scan new records on {}", step.name)),
+            Input::Lateral(lateral) => {
+                let read: Vec<String> = lateral.outer.iter().map(|(_, read)| read.to_string()).collect();
+                self.line(depth, &format!("Materialize {} for each row ({})", step.name, read.join(", ")));
+                self.query(&lateral.plan, depth + 1);
+            }
+            Input::JsonTable(table) => {
+                self.line(depth, &format!("Materialize table function {} ({})", step.name, table.document));
             }
             Input::Virtual(_) => self.line(depth, &format!("Fill information schema table {}", step.name)),
             Input::Rows(rows) => self.line(depth, &format!("Rows fetched before execution (rows={})", rows.len())),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_expr::{BuildContext, CompareOperator, Expr, Operation, build};
-use shoal_types::{Result, Value};
+use shoal_types::{Error, Result, Value};
 
 use super::choose::{Bound, ChooseRequest, choose, find_bounds, is_decided, possible_keys};
 use super::row_order::keep_row_order;
@@ -13,6 +13,7 @@ use super::{AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, 
 use crate::execute::lookup::common_key_type;
 use crate::resolve::Statistics;
 use crate::resolve::from::{From, JoinTree, Source};
+use crate::resolve::locking::TableLocks;
 use crate::resolve::scope::{SUBQUERY_BASE, Scope};
 
 /// Rows a derived or virtual table is taken to have.
@@ -22,7 +23,7 @@ const DERIVED_ROWS: u64 = 100;
 pub struct JoinRequest {
     pub from: From,
     pub selection: Option<Expr>,
-    pub lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    pub locks: TableLocks,
     pub straight: bool,
     pub uses_invisible_indexes: bool,
     pub subquery_places: Vec<(bool, usize)>,
@@ -52,7 +53,7 @@ struct Planner<'p> {
     sources: Vec<Option<Source>>,
     context: &'p BuildContext<'p>,
     statistics: &'p dyn Statistics,
-    lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    locks: TableLocks,
     uses_invisible_indexes: bool,
     conjuncts: Vec<Conjunct>,
 }
@@ -70,7 +71,7 @@ pub fn plan_block(
         sources: request.from.sources.into_iter().map(Some).collect(),
         context,
         statistics,
-        lock: request.lock,
+        locks: request.locks,
         uses_invisible_indexes: request.uses_invisible_indexes,
         conjuncts: Vec::new(),
     };
@@ -252,6 +253,11 @@ impl Planner<'_> {
         if waiting[0].in_order || waiting.len() == 1 {
             return 0;
         }
+        if placed.is_empty()
+            && let Some(working) = self.working_part(waiting)
+        {
+            return working;
+        }
         let mut best = (0, u64::MAX);
         for (position, part) in waiting.iter().enumerate() {
             if part.in_order {
@@ -262,7 +268,8 @@ impl Planner<'_> {
                 || (!placed.is_empty()
                     && depends.into_iter().all(|table| placed.contains(&table) || part.tables.contains(&table))
                     && position == 0);
-            if !ready {
+            // The first one in the order as written has all before it that it may read.
+            if !ready || position > 0 && !self.reads_of(part).iter().all(|table| placed.contains(table)) {
                 continue;
             }
             let mut cost = self.estimate(part, placed);
@@ -274,6 +281,24 @@ impl Planner<'_> {
             }
         }
         best.0
+    }
+
+    /// The table of WITH RECURSIVE that the block is a part of: it comes first wherever it may.
+    fn working_part(&self, waiting: &[Part]) -> Option<usize> {
+        let movable = waiting.iter().take_while(|part| !part.in_order);
+        let is_working = |part: &Part| {
+            part.kind == JoinKind::Inner
+                && part.nested.is_none()
+                && matches!(self.sources[part.tables[0]], Some(Source::Working))
+        };
+        movable.into_iter().position(is_working)
+    }
+
+    /// The tables that a part reads while its rows are made: those that LATERAL tables and JSON_TABLE in it name.
+    fn reads_of(&self, part: &Part) -> Vec<usize> {
+        let sources = part.tables.iter().filter_map(|&table| self.sources[table].as_ref());
+        let read = sources.flat_map(Source::reads).flat_map(|expression| self.tables_of(expression));
+        read.filter(|table| !part.tables.contains(table)).collect()
     }
 
     fn connected(&self, part: &Part, placed: &[usize]) -> bool {
@@ -363,7 +388,7 @@ impl Planner<'_> {
                 let only = placed.is_empty() && has_limit;
                 let access = self.choose(table, &bounds, &hints, order, only).unwrap_or_else(AccessPath::full);
                 possible = possible_keys(&base, &bounds, self.uses_invisible_indexes);
-                let (lock, wait) = match self.lock {
+                let (lock, wait) = match self.locks.of(table) {
                     Some((mode, wait)) => (Some(mode), wait),
                     None => (None, Default::default()),
                 };
@@ -372,6 +397,9 @@ impl Planner<'_> {
             }
             Some(Source::Derived(plan)) => Input::Derived(plan),
             Some(Source::Virtual(table)) => Input::Virtual(table),
+            Some(Source::Working) => Input::Working,
+            Some(Source::Lateral(lateral)) => Input::Lateral(lateral),
+            Some(Source::JsonTable(table)) => Input::JsonTable(table),
             None => return Err(lost_table()),
         };
         let columns = all_columns(self.scope, &[table]);
@@ -425,7 +453,7 @@ impl Planner<'_> {
             }
         }
         let first = self.scope.tables[tables[0]].first;
-        let by_lookup = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
+        let by_lookup = step.input.depends_on_row();
         match &mut step.input {
             Input::Table(input) => {
                 if !by_lookup {
@@ -508,6 +536,10 @@ impl Planner<'_> {
         let mut pool = Vec::new();
         let mut parts = Vec::new();
         flatten(tree, &mut parts, &mut pool, false);
+        if parts.iter().flat_map(|part| self.reads_of(part)).any(|table| !tables.contains(&table)) {
+            let what = "a LATERAL reference from within a nested outer join to a table before it";
+            return Err(Error::unsupported(what));
+        }
         let around = std::mem::take(&mut self.conjuncts);
         for expression in pool {
             let tables = self.tables_of(&expression);
@@ -560,8 +592,8 @@ impl Planner<'_> {
     }
 }
 
-fn lost_table() -> shoal_types::Error {
-    shoal_types::Error::unknown("internal: a table of the FROM clause was planned twice")
+fn lost_table() -> Error {
+    Error::unknown("internal: a table of the FROM clause was planned twice")
 }
 
 fn all_columns(scope: &Scope, tables: &[usize]) -> Vec<(usize, usize)> {
@@ -638,8 +670,9 @@ fn hash_reads(step: &JoinStep, position: usize) -> bool {
 /// Every expression over the joined row (not those over a table's own columns or over groups).
 fn visit_row_expressions(block: &mut Block, visit: &mut dyn FnMut(&mut Expr)) {
     for step in &mut block.steps {
-        if let Input::Table(input) = &mut step.input {
-            visit_access(&mut input.access, visit);
+        match &mut step.input {
+            Input::Table(input) => visit_access(&mut input.access, visit),
+            other => other.visit_row_expressions(visit),
         }
         for (outer, _) in &mut step.hash_keys {
             visit(outer);

@@ -8,6 +8,9 @@
 pub mod access;
 pub mod choose;
 pub mod joins;
+pub mod json_table;
+pub mod lateral;
+pub mod recursion;
 pub mod row_order;
 
 use std::sync::Arc;
@@ -18,6 +21,9 @@ use shoal_types::SqlType;
 
 use crate::frontend::ResultColumn;
 pub use access::{AccessPath, ColumnRange, PartAccess, RangeBound};
+pub use json_table::JsonTable;
+pub use lateral::Lateral;
+pub use recursion::{Recursion, RecursionPart};
 
 /// A query with a result.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub struct QueryPlan {
 pub enum QueryBody {
     Block(Box<Block>),
     SetOperation(Box<SetOperation>),
+    /// A table of WITH RECURSIVE that reads itself.
+    Recursion(Box<Recursion>),
     /// A stored function: one row with its result.
     Call(Box<FunctionCall>),
 }
@@ -175,6 +183,12 @@ pub enum Input {
     Derived(Arc<QueryPlan>),
     /// A table of information_schema: id within `information_schema`, rows made on demand.
     Virtual(crate::information_schema::VirtualTable),
+    /// The rows that the table of WITH RECURSIVE around it has found and this part has not seen; always the first input.
+    Working,
+    /// A LATERAL derived table, run anew for each row.
+    Lateral(Lateral),
+    /// JSON_TABLE.
+    JsonTable(Box<JsonTable>),
     /// Constant rows: VALUES ROW(..).
     Rows(Vec<Vec<Expr>>),
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use shoal_expr::AggregateKind;
 
-use super::{Aggregation, Block, Input, QueryBody, QueryPlan};
+use super::{Aggregation, Block, Input, Lateral, QueryBody, QueryPlan};
 
 /// Has the rows of a block's tables come in key order, if its result shows their order: those of the first table, and for each of
 /// them those of the others. If not, derived tables need none either. For a block that is planned otherwise.
@@ -19,7 +19,7 @@ pub fn keep_row_order(block: &mut Block) {
             Input::Table(input) => {
                 input.access.keep_order(&input.table, is_seen);
             }
-            Input::Derived(plan) if !is_seen => {
+            Input::Derived(plan) | Input::Lateral(Lateral { plan, .. }) if !is_seen => {
                 if let Some(plan) = Arc::get_mut(plan) {
                     forget_row_order(plan);
                 }
@@ -37,7 +37,9 @@ pub fn forget_row_order(plan: &mut QueryPlan) {
             for step in block.steps.iter_mut().filter(|_| !decides) {
                 match &mut step.input {
                     Input::Table(input) => input.access.in_key_order = false,
-                    Input::Derived(plan) => Arc::get_mut(plan).into_iter().for_each(forget_row_order),
+                    Input::Derived(plan) | Input::Lateral(Lateral { plan, .. }) => {
+                        Arc::get_mut(plan).into_iter().for_each(forget_row_order);
+                    }
                     _ => {}
                 }
             }
@@ -46,7 +48,11 @@ pub fn forget_row_order(plan: &mut QueryPlan) {
             forget_row_order(&mut operation.first);
             operation.rest.iter_mut().for_each(|term| forget_row_order(&mut term.query));
         }
-        QueryBody::SetOperation(_) | QueryBody::Call(_) => {}
+        QueryBody::Recursion(recursion) if recursion.limit.is_none() => {
+            let parts = recursion.seeds.iter_mut().chain(&mut recursion.members);
+            parts.for_each(|part| forget_row_order(&mut part.query));
+        }
+        QueryBody::SetOperation(_) | QueryBody::Recursion(_) | QueryBody::Call(_) => {}
     }
 }
 

@@ -87,6 +87,10 @@ impl Programs for StatementPrograms<'_> {
     ) -> LocalFuture<'f, Result<Vec<Value>>> {
         Box::pin(async move { call::trigger(trigger, row, slots, &mut StatementHost::new(self, ctx)).await })
     }
+
+    fn recursion_depth_max(&self) -> u64 {
+        self.variables.number("cte_max_recursion_depth")
+    }
 }
 
 /// See the module.

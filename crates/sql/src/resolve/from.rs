@@ -1,5 +1,6 @@
 //! FROM clauses: tables into the scope, joins into a tree, join conditions resolved.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use shoal_cluster::Table;
@@ -11,7 +12,7 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use super::scope::{Found, Scope, ScopeTable};
 use super::{Clause, ResolvedQuery, Resolver, TableTarget};
-use crate::plan::QueryPlan;
+use crate::plan::{JsonTable, Lateral, QueryPlan};
 
 /// Tables of one FROM clause (manual, "Join Clause").
 const TABLES_MAX: usize = 61;
@@ -35,6 +36,21 @@ pub enum Source {
     Base(Vec<ast::IndexHint>),
     Virtual(crate::information_schema::VirtualTable),
     Derived(Arc<QueryPlan>),
+    /// The rows so far of the table of WITH RECURSIVE around it.
+    Working,
+    Lateral(Lateral),
+    JsonTable(Box<JsonTable>),
+}
+
+impl Source {
+    /// What it reads of the tables before it.
+    pub fn reads(&self) -> Vec<&Expr> {
+        match self {
+            Source::Lateral(lateral) => lateral.outer.iter().map(|(_, expression)| expression).collect(),
+            Source::JsonTable(table) => vec![&table.document],
+            Source::Base(_) | Source::Virtual(_) | Source::Derived(_) | Source::Working => Vec::new(),
+        }
+    }
 }
 
 /// A resolved FROM clause.
@@ -91,6 +107,9 @@ impl Resolver<'_> {
             let of_left = from.conditions.len();
             let right = self.table_reference(&join.right, from)?;
             let end = self.scope().tables.len();
+            if join.kind == ast::JoinKind::Right {
+                self.check_lateral_in_right_join(from, first..middle, middle..end)?;
+            }
             let mut row = match join.kind {
                 ast::JoinKind::Right
                     if join.natural || matches!(join.condition, Some(JoinCondition::Using(_))) =>
@@ -262,29 +281,62 @@ impl Resolver<'_> {
                         self.leaf(scoped, Source::Derived(Arc::new(resolved.plan)), from)
                     }
                     TableTarget::Common(common) => {
+                        if let Some(own) = self.own_reference(&common, &shown)? {
+                            return self.leaf(own, Source::Working, from);
+                        }
                         let resolved = self.apart(|resolver| resolver.common_table_query(&common))?;
                         self.derived_leaf(&shown, resolved, from)
                     }
                 }
             }
             TableFactor::Derived { lateral, query, alias, columns } => {
-                if *lateral {
-                    return Err(Error::unsupported("LATERAL derived tables"));
-                }
                 let Some(alias) = alias else {
                     let message = "Every derived table must have its own alias";
                     return Err(Error::new(ErrorCode::DerivedMustHaveAlias, message));
                 };
-                let mut resolved = self.apart(|resolver| resolver.derived_query(query))?;
+                let mut resolved = self.apart(|resolver| match lateral {
+                    true => resolver.nested(query),
+                    false => resolver.derived_query(query),
+                })?;
                 rename_columns(&mut resolved.plan, columns.iter().map(|column| column.value.as_str()))?;
                 check_unique_names(&resolved.plan)?;
-                self.derived_leaf(&alias.value, resolved, from)
+                if !*lateral || resolved.outer.is_empty() {
+                    return self.derived_leaf(&alias.value, resolved, from);
+                }
+                let table = ScopeTable::of_columns(&alias.value, &resolved.plan.columns);
+                let lateral = Lateral { plan: Arc::new(resolved.plan), outer: resolved.outer };
+                self.leaf(table, Source::Lateral(lateral), from)
             }
-            TableFactor::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
+            TableFactor::JsonTable(written) => {
+                let (table, columns) = self.json_table(written)?;
+                let name = written.alias.as_ref().map_or("", |alias| alias.value.as_str());
+                self.leaf(ScopeTable::of_columns(name, &columns), Source::JsonTable(Box::new(table)), from)
+            }
             TableFactor::Nested(references) => {
                 self.comma_list(references, from)?.ok_or_else(|| Error::unsupported("an empty table list"))
             }
         }
+    }
+
+    /// What stands on the inner side of a RIGHT JOIN comes before the other side, and cannot be read there.
+    ///
+    /// # Errors
+    /// 3668.
+    fn check_lateral_in_right_join(&mut self, from: &From, left: Range<usize>, right: Range<usize>) -> Result<()> {
+        let scope = self.scope();
+        for table in right {
+            let mut read = from.sources[table].reads().into_iter().flat_map(Expr::columns_used);
+            let reads_left =
+                read.any(|position| scope.at_position(position).is_some_and(|found| left.contains(&found.table)));
+            if reads_left {
+                let message = format!(
+                    "INNER or LEFT JOIN must be used for LATERAL references made by '{}'",
+                    scope.tables[table].name
+                );
+                return Err(Error::new(ErrorCode::TfForbiddenJoinType, message));
+            }
+        }
+        Ok(())
     }
 
     /// Errors: 1093, a subquery reads a table that its statement changes.
@@ -358,15 +410,20 @@ fn check_hints(
     Ok(())
 }
 
+/// Errno 1353.
+pub(super) fn other_column_list() -> Error {
+    let message = "In definition of view, derived table or common table expression, SELECT list and column names list \
+                   have different column counts";
+    Error::new(ErrorCode::ViewWrongList, message)
+}
+
 /// Gives a derived table the column names of its alias list.
 pub fn rename_columns<'n>(plan: &mut QueryPlan, names: impl ExactSizeIterator<Item = &'n str>) -> Result<()> {
     if names.len() == 0 {
         return Ok(());
     }
     if names.len() != plan.columns.len() {
-        let message = "In definition of view, derived table or common table expression, SELECT list and column names list \
-                       have different column counts";
-        return Err(Error::new(ErrorCode::ViewWrongList, message));
+        return Err(other_column_list());
     }
     for (column, name) in plan.columns.iter_mut().zip(names) {
         column.name = name.to_owned();

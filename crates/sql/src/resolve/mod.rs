@@ -10,9 +10,12 @@ pub mod function;
 pub mod functional;
 pub mod grouping;
 mod guard;
+pub mod json_table;
 pub mod locals;
+pub mod locking;
 mod multi_valued;
 pub mod names;
+pub mod recursive;
 pub mod row_rules;
 pub mod scope;
 pub mod select;
@@ -92,6 +95,8 @@ pub struct CommonTable {
     pub depth: usize,
     /// The scopes that were around it there.
     pub scopes: usize,
+    /// Of WITH RECURSIVE: its query may name it.
+    pub recursive: bool,
 }
 
 /// Resolves one statement.
@@ -103,6 +108,8 @@ pub struct Resolver<'a> {
     pub next_slot: usize,
     /// Tables of WITH clauses in sight.
     pub common_tables: Vec<Arc<CommonTable>>,
+    /// Tables of WITH RECURSIVE whose queries are being resolved, innermost last.
+    pub(super) recursions: Vec<recursive::Unfinished>,
     /// State of the blocks being resolved, innermost last.
     pub blocks: Vec<BlockState>,
     /// Base tables that the statement reads or writes, for privileges and metadata locks.
@@ -171,12 +178,42 @@ pub enum Clause {
     GroupBy,
     Having,
     OrderBy,
+    /// The document of a JSON_TABLE.
+    TableFunction,
 }
 
 impl BlockState {
     /// Of every kind that there are so far.
     pub fn subquery_count(&self) -> usize {
         self.subqueries.len() + self.late_subqueries.len() + self.constants.len()
+    }
+
+    /// Those that are columns, in the order of registration.
+    pub fn all_subqueries(&mut self) -> impl Iterator<Item = &mut crate::plan::SubqueryColumn> {
+        let BlockState { subqueries, late_subqueries, subquery_places, .. } = self;
+        let (mut subqueries, mut late) = (subqueries.iter_mut(), late_subqueries.iter_mut());
+        // Each list is in that order.
+        subquery_places
+            .iter()
+            .filter_map(move |(is_late, _)| if *is_late { late.next() } else { subqueries.next() })
+    }
+
+    /// The same for a statement that runs them for its own rows.
+    ///
+    /// # Errors
+    /// 1235: one reads the result of another.
+    pub fn subqueries_by_number(&mut self) -> Result<Vec<crate::plan::SubqueryColumn>> {
+        let mut all: Vec<_> = self.all_subqueries().map(|subquery| subquery.clone()).collect();
+        let mut is_nested = false;
+        for subquery in &mut all {
+            subquery.visit_row_expressions(&mut |expression| {
+                is_nested |= expression.columns_used().iter().any(|&position| position >= scope::SUBQUERY_BASE);
+            });
+        }
+        if is_nested {
+            return Err(Error::unsupported("a subquery in INSERT that compares the result of another one"));
+        }
+        Ok(all)
     }
 
     /// Whether an aggregate may stand where the block is being resolved.
@@ -195,6 +232,7 @@ impl Clause {
             Clause::GroupBy => "group statement",
             Clause::Having => "having clause",
             Clause::OrderBy => "order clause",
+            Clause::TableFunction => "a table function argument",
         }
     }
 
@@ -210,6 +248,7 @@ impl<'a> Resolver<'a> {
             scopes: Vec::new(),
             next_slot: parameter_count,
             common_tables: Vec::new(),
+            recursions: Vec::new(),
             blocks: Vec::new(),
             tables_used: Vec::new(),
             tables_of_definers: Vec::new(),

@@ -29,19 +29,25 @@ enum OrderTarget {
 impl Resolver<'_> {
     /// Resolves a query in a scope of its own.
     pub fn query(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
+        self.with_tables(query.with.as_ref(), |resolver| resolver.query_body(&query.body, Some(query)))
+    }
+
+    /// Resolves something with the tables of a WITH clause in sight.
+    pub fn with_tables<T>(
+        &mut self,
+        with: Option<&ast::With>,
+        resolve: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         let common = self.common_tables.len();
-        if let Some(with) = &query.with {
+        if let Some(with) = with {
             self.add_common_tables(with)?;
         }
-        let resolved = self.query_body(&query.body, Some(query));
+        let resolved = resolve(self);
         self.common_tables.truncate(common);
         resolved
     }
 
     fn add_common_tables(&mut self, with: &ast::With) -> Result<()> {
-        if with.recursive {
-            return Err(Error::unsupported("WITH RECURSIVE"));
-        }
         for (place, table) in with.tables.iter().enumerate() {
             if with.tables[..place].iter().any(|other| other.name.value == table.name.value) {
                 let message = format!("Not unique table/alias: '{}'", table.name.value);
@@ -53,6 +59,7 @@ impl Resolver<'_> {
                 query: (*table.query).clone(),
                 depth: self.common_tables.len(),
                 scopes: self.scopes.len(),
+                recursive: with.recursive,
             };
             self.common_tables.push(Arc::new(common));
         }
@@ -127,11 +134,11 @@ impl Resolver<'_> {
         let order = self.order_targets(order_items, &items, select)?;
         let limit = self.limit(tail.and_then(|tail| tail.limit.as_ref()))?;
         let locking = tail.map_or(&[][..], |tail| &tail.locking);
-        let lock = self.lock_of(locking)?;
+        let locks = self.table_locks(locking)?;
         let state = std::mem::take(self.block());
         let dependences = Vec::new();
         let parts =
-            BlockParts { select, from, selection, items, keys, having, order, limit, lock, state, dependences };
+            BlockParts { select, from, selection, items, keys, having, order, limit, locks, state, dependences };
         self.finish_block(parts)
     }
 
@@ -268,31 +275,6 @@ impl Resolver<'_> {
         expression.arguments().iter().try_for_each(|argument| self.check_selected(argument, items, number))
     }
 
-    fn lock_of(
-        &mut self,
-        locking: &[ast::LockingClause],
-    ) -> Result<Option<(shoal_txn::LockMode, shoal_txn::LockWait)>> {
-        let Some(first) = locking.first() else {
-            return Ok(self
-                .environment
-                .lock_reads
-                .then_some((shoal_txn::LockMode::Shared, shoal_txn::LockWait::Wait)));
-        };
-        if locking.len() > 1 || !first.of.is_empty() && first.of.len() < self.scope().tables.len() {
-            return Err(Error::unsupported("FOR UPDATE/SHARE OF some of the tables"));
-        }
-        let mode = match first.strength {
-            ast::LockStrength::Update => shoal_txn::LockMode::Exclusive,
-            ast::LockStrength::Share => shoal_txn::LockMode::Shared,
-        };
-        let wait = match first.wait {
-            ast::LockWait::Wait => shoal_txn::LockWait::Wait,
-            ast::LockWait::NoWait => shoal_txn::LockWait::NoWait,
-            ast::LockWait::SkipLocked => shoal_txn::LockWait::SkipLocked,
-        };
-        Ok(Some((mode, wait)))
-    }
-
     fn finish_block(&mut self, mut parts: BlockParts<'_>) -> Result<ResolvedQuery> {
         let columns: Vec<ResultColumn> = parts.items.iter().map(|item| item.column.clone()).collect();
         let visible = columns.len();
@@ -366,7 +348,7 @@ impl Resolver<'_> {
         let request = crate::plan::joins::JoinRequest {
             from: parts.from,
             selection: parts.selection,
-            lock: parts.lock,
+            locks: parts.locks,
             straight: parts.select.options.straight_join,
             uses_invisible_indexes: self.environment.uses_invisible_indexes,
             subquery_places: state.subquery_places,
@@ -475,7 +457,7 @@ pub(super) struct BlockParts<'a> {
     pub(super) having: Option<Expr>,
     order: Vec<(OrderTarget, bool)>,
     limit: Option<plan::Limit>,
-    lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    locks: super::locking::TableLocks,
     pub(super) state: BlockState,
     /// What determines what in the joined row; empty where nobody asks.
     pub(super) dependences: Vec<Dependence>,

@@ -29,23 +29,43 @@ impl Resolver<'_> {
         rest: &[ast::SetOperationTerm],
         tail: &ast::Query,
     ) -> Result<ResolvedQuery> {
+        if self.is_recursive_union(rest) {
+            return self.recursive_union(first, rest, tail);
+        }
         let mut outer = Vec::new();
-        let mut resolve = |resolver: &mut Self, body: &ast::QueryBody| -> Result<QueryPlan> {
-            let resolved = match body {
-                ast::QueryBody::Parenthesised(query) => resolver.query(query)?,
-                other => resolver.query_body(other, None)?,
-            };
-            outer.extend(resolved.outer);
-            Ok(resolved.plan)
-        };
-        let mut first = resolve(self, first)?;
-        let mut terms = Vec::with_capacity(rest.len());
+        let first = self.set_part(first, &mut outer)?;
+        let mut others = Vec::with_capacity(rest.len());
         for term in rest {
-            let query = resolve(self, &term.body)?;
+            let query = self.set_part(&term.body, &mut outer)?;
             if query.columns.len() != first.columns.len() {
-                let message = "The used SELECT statements have a different number of columns";
-                return Err(Error::new(ErrorCode::WrongNumberOfColumnsInSelect, message));
+                return Err(other_column_count());
             }
+            others.push(query);
+        }
+        self.combined(first, others, rest, outer, tail)
+    }
+
+    /// One part, and what it reads of the queries around.
+    pub(super) fn set_part(&mut self, body: &ast::QueryBody, outer: &mut Vec<(usize, Expr)>) -> Result<QueryPlan> {
+        let resolved = match body {
+            ast::QueryBody::Parenthesised(query) => self.query(query)?,
+            other => self.query_body(other, None)?,
+        };
+        outer.extend(resolved.outer);
+        Ok(resolved.plan)
+    }
+
+    /// The parts put together: the first one, and behind it those of `rest`.
+    pub(super) fn combined(
+        &mut self,
+        mut first: QueryPlan,
+        others: Vec<QueryPlan>,
+        rest: &[ast::SetOperationTerm],
+        mut outer: Vec<(usize, Expr)>,
+        tail: &ast::Query,
+    ) -> Result<ResolvedQuery> {
+        let mut terms = Vec::with_capacity(rest.len());
+        for (term, query) in rest.iter().zip(others) {
             let operator = match term.operator {
                 ast::SetOperator::Union => SetOperator::Union,
                 ast::SetOperator::Intersect => SetOperator::Intersect,
@@ -180,4 +200,10 @@ impl Resolver<'_> {
             }
         }
     }
+}
+
+/// Errno 1222.
+pub(super) fn other_column_count() -> Error {
+    let message = "The used SELECT statements have a different number of columns";
+    Error::new(ErrorCode::WrongNumberOfColumnsInSelect, message)
 }

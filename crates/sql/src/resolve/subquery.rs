@@ -14,7 +14,7 @@ use crate::plan::row_order::forget_row_order;
 use crate::plan::{ConstantSubquery, QueryPlan, SubqueryColumn, SubqueryKind};
 
 impl Resolver<'_> {
-    fn nested(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
+    pub(super) fn nested(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
         if self.scopes.len() >= SUBQUERY_DEPTH_MAX {
             return Err(Error::new(ErrorCode::TooBigSelect, "Too high level of nesting for select"));
         }
@@ -47,9 +47,18 @@ impl Resolver<'_> {
     }
 
     /// The query of a WITH table, which sees the WITH tables before it.
-    pub fn common_table_query(&mut self, common: &CommonTable) -> Result<ResolvedQuery> {
+    pub fn common_table_query(&mut self, common: &Arc<CommonTable>) -> Result<ResolvedQuery> {
         let hidden = self.common_tables.split_off(common.depth);
-        let resolved = self.hiding_from(common.scopes.min(self.scopes.len()), &common.query);
+        let depth = common.scopes.min(self.scopes.len());
+        let resolved = match common.recursive {
+            true => {
+                self.common_tables.push(Arc::clone(common));
+                let resolved = self.recursive_query(common, |resolver| resolver.hiding_from(depth, &common.query));
+                self.common_tables.truncate(common.depth);
+                resolved
+            }
+            false => self.hiding_from(depth, &common.query),
+        };
         self.common_tables.extend(hidden);
         let mut resolved = resolved?;
         super::from::rename_columns(&mut resolved.plan, common.columns.iter().map(String::as_str))?;
@@ -205,8 +214,8 @@ pub fn convert_columns(
             }
         }
         crate::plan::QueryBody::SetOperation(operation) => operation.types = types.to_vec(),
-        // Where a query may stand, a function does not.
-        crate::plan::QueryBody::Call(_) => {}
+        // Where a query may stand, neither a function nor a table of WITH does.
+        crate::plan::QueryBody::Recursion(_) | crate::plan::QueryBody::Call(_) => {}
     }
     for (column, target) in plan.columns.iter_mut().zip(types) {
         column.sql_type = target.clone();

@@ -88,6 +88,10 @@ impl MergedView {
 impl<'a> Resolver<'a> {
     /// What `statement` (INSERT, UPDATE, DELETE) changes. Errors: 1146, 1288 and 1471 for views that are no use of one table.
     pub fn writable(&mut self, name: &ast::ObjectName, shown: &str, statement: &str) -> Result<WritableTarget> {
+        if name.schema.is_none() && self.common_tables.iter().any(|table| table.name == name.name.value) {
+            let message = format!("The target table {shown} of the {statement} is not updatable");
+            return Err(Error::new(ErrorCode::NonUpdatableTable, message));
+        }
         let database = self.database_of(name)?.to_owned();
         if let Some(view) = self.catalog().view(&database, &name.name.value) {
             let Some(merged) = self.merged_view(view)? else {

@@ -413,8 +413,12 @@ fn query_locks_exclusively(query: &QueryPlan) -> bool {
         QueryBody::Block(block) => block.steps.iter().any(|step| match &step.input {
             Input::Table(input) => input.lock == exclusive,
             Input::Derived(query) => query_locks_exclusively(query),
-            Input::Virtual(_) | Input::Rows(_) => false,
+            Input::Lateral(lateral) => query_locks_exclusively(&lateral.plan),
+            Input::Virtual(_) | Input::Working | Input::JsonTable(_) | Input::Rows(_) => false,
         }),
+        QueryBody::Recursion(recursion) => {
+            recursion.seeds.iter().chain(&recursion.members).any(|part| query_locks_exclusively(&part.query))
+        }
         QueryBody::Call(_) => false,
         QueryBody::SetOperation(operation) => {
             query_locks_exclusively(&operation.first)

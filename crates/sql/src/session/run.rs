@@ -344,6 +344,7 @@ impl Session {
             found_rows: 0,
             checks_foreign_keys: self.variables.foreign_key_checks,
             survives_kill_in_sleep: false,
+            working: None,
             programs: &programs,
         };
         // Given away by value, it would be twice in the task of every connection.

@@ -242,6 +242,7 @@ variables! {
     "connect_timeout" Global Kind::Integer(2, 31_536_000), "10";
     "connection_memory_chunk_size" Both Kind::Integer(0, 512 << 20), "8192";
     "connection_memory_limit" Both Kind::Integer(2 << 20, U64), "18446744073709551615";
+    "cte_max_recursion_depth" Both Kind::Integer(0, U32), "1000";
     "data_memory" ReadOnly Kind::Integer(0, U64), "0";
     "datadir" ReadOnly Kind::Text, "";
     "default_collation_for_utf8mb4" Both Kind::Text, "utf8mb4_0900_ai_ci";
