@@ -38,6 +38,7 @@ mod row_source;
 #[cfg(test)]
 mod tests;
 mod traversal;
+mod window;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind};
 pub use build_context::BuildContext;
@@ -53,3 +54,4 @@ pub use group_key::append_group_key;
 pub use like::LikePattern;
 pub use operator::{ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass};
 pub use row_source::{JoinedRow, NoRow, RowSource};
+pub use window::{WindowFunction, WindowKind, wrong_arguments};

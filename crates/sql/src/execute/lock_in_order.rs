@@ -45,6 +45,7 @@ pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableI
         && is_repeatable
         && !is_one_row(&input.access)
         && block.aggregation.is_none()
+        && block.windowing.is_none()
         && block.subqueries.is_empty())
     .then_some(input)
 }

@@ -11,6 +11,7 @@ pub mod functional;
 pub mod grouping;
 pub mod locals;
 pub mod names;
+pub mod rollup;
 pub mod row_rules;
 pub mod scope;
 pub mod select;
@@ -18,6 +19,8 @@ pub mod set_operation;
 pub mod subquery;
 pub mod values;
 pub mod view;
+pub mod window;
+pub mod windowing;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -150,11 +153,29 @@ pub struct BlockState {
     /// Positions of subqueries that run over groups, and of their twins that run over rows.
     pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
+    /// The WINDOW clause.
+    pub named_windows: Vec<window::Window>,
+    /// Calls with OVER.
+    pub windows: Vec<window::WindowCall>,
+    /// Arguments of GROUPING() calls.
+    pub groupings: Vec<Vec<Expr>>,
+    pub inside_window: Option<InsideWindow>,
+    /// It is that of a SELECT: there are rows to compute windows over.
+    pub is_select: bool,
     pub inside_aggregate: bool,
     /// What it calls is called once for each time that it is written: VALUES of INSERT.
     pub calls_once: bool,
     /// Of a statement that changes rows: there is nothing to compute aggregates over.
     pub no_aggregates: bool,
+}
+
+/// The part of a window that is being resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InsideWindow {
+    /// The arguments of a function.
+    Arguments,
+    /// What stands behind OVER, of the window of this name.
+    Specification(String),
 }
 
 /// The clause being resolved: for messages, and for what is allowed there.
@@ -167,6 +188,8 @@ pub enum Clause {
     GroupBy,
     Having,
     OrderBy,
+    WindowPartition,
+    WindowOrder,
 }
 
 impl BlockState {
@@ -178,6 +201,11 @@ impl BlockState {
     /// Whether an aggregate may stand where the block is being resolved.
     pub fn takes_aggregates(&self) -> bool {
         self.clause.allows_aggregates() && !self.inside_aggregate && !self.no_aggregates
+    }
+
+    /// Whether a window function may stand where the block is being resolved.
+    pub fn takes_windows(&self) -> bool {
+        self.is_select && self.takes_aggregates() && self.clause != Clause::Having && self.inside_window.is_none()
     }
 }
 
@@ -191,11 +219,17 @@ impl Clause {
             Clause::GroupBy => "group statement",
             Clause::Having => "having clause",
             Clause::OrderBy => "order clause",
+            Clause::WindowPartition => "window partition by",
+            Clause::WindowOrder => "window order by",
         }
     }
 
     pub fn allows_aggregates(self) -> bool {
-        matches!(self, Clause::FieldList | Clause::Having | Clause::OrderBy)
+        match self {
+            Clause::FieldList | Clause::Having | Clause::OrderBy => true,
+            Clause::WindowPartition | Clause::WindowOrder => true,
+            Clause::On | Clause::Where | Clause::GroupBy => false,
+        }
     }
 }
 
