@@ -63,6 +63,8 @@ pub struct Settings {
     pub group_concat_max_len: usize,
     /// Bytes: string functions yield NULL and a warning rather than more.
     pub max_allowed_packet: usize,
+    /// Windows add numbers that are not exact anew for each frame, instead of taking away what leaves it.
+    pub windowing_use_high_precision: bool,
     /// WEEK's second argument where it is left out, 0 to 7.
     pub default_week_format: u8,
     /// In which the client sends statements.
@@ -78,6 +80,7 @@ impl Default for Settings {
             div_precision_increment: 4,
             group_concat_max_len: 1024,
             max_allowed_packet: 64 << 20,
+            windowing_use_high_precision: true,
             default_week_format: 0,
             character_set_client: Charset::Utf8mb4,
             collation_connection: Collation::UTF8MB4_0900_AI_CI,

@@ -39,6 +39,7 @@ mod row_source;
 #[cfg(test)]
 mod tests;
 mod traversal;
+mod window;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind};
 pub use array_element::{Unfit, array_element};
@@ -56,3 +57,4 @@ pub use json_value::parse as parse_json;
 pub use like::LikePattern;
 pub use operator::{ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass};
 pub use row_source::{JoinedRow, NoRow, RowSource};
+pub use window::{WindowFunction, WindowKind, wrong_arguments};

@@ -220,6 +220,49 @@ impl Accumulator {
         }
     }
 
+    /// Takes away a row that was taken in: for counts and sums, whose rows leave a frame one by one.
+    pub fn remove<R: RowSource + ?Sized>(
+        &mut self,
+        aggregate: &Aggregate,
+        row: &R,
+        ctx: &mut EvalContext<'_>,
+    ) -> Result<()> {
+        let value = match aggregate.arguments.as_slice() {
+            [] => Value::Int(1),
+            [argument] => argument.eval(row, ctx)?,
+            several => {
+                let mut value = Value::Int(1);
+                for argument in several {
+                    if argument.eval(row, ctx)?.is_null() {
+                        value = Value::Null;
+                    }
+                }
+                value
+            }
+        };
+        match &mut self.state {
+            _ if value.is_null() => Ok(()),
+            State::Count(count) => {
+                *count = count.saturating_sub(1);
+                Ok(())
+            }
+            State::Sum(sum) | State::Average(sum) => sum.remove(&value, ctx),
+            _ => Ok(()),
+        }
+    }
+
+    /// The aggregate's value over the rows so far; more may come.
+    pub fn value(&self, ctx: &mut EvalContext<'_>) -> Result<Value> {
+        match &self.state {
+            State::Count(count) => Ok(Value::Int(i64::try_from(*count).unwrap_or(i64::MAX))),
+            State::Sum(sum) => sum.total(),
+            State::Average(sum) => sum.average(&self.sql_type, ctx),
+            State::Extreme { best, .. } => Ok(best.clone()),
+            State::Moments { moments, sample, root } => Ok(moments.result(*sample, *root)),
+            _ => self.clone().finish(ctx),
+        }
+    }
+
     /// Takes in the state of another accumulator of the same aggregate.
     pub fn merge(&mut self, other: Accumulator, ctx: &mut EvalContext<'_>) -> Result<()> {
         if let (Some(seen), Some(more)) = (&mut self.distinct, other.distinct) {

@@ -77,6 +77,18 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    /// A row can be taken away from its accumulators again, and what is left is as if the row had never been there; with
+    /// `is_exact`, to the last bit.
+    pub fn is_removable(&self, is_exact: bool) -> bool {
+        match self.kind {
+            AggregateKind::CountRows | AggregateKind::Count => !self.distinct,
+            AggregateKind::Sum | AggregateKind::Average => {
+                !self.distinct && (!is_exact || self.sql_type.base == shoal_types::BaseType::Decimal)
+            }
+            _ => false,
+        }
+    }
+
     /// Its accumulators keep values, so what they take grows with their rows.
     pub fn keeps_values(&self) -> bool {
         use AggregateKind::*;

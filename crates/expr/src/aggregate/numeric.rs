@@ -55,6 +55,20 @@ impl Sum {
         Ok(())
     }
 
+    /// Takes away a term. Of doubles that is not exact.
+    pub fn remove(&mut self, value: &Value, ctx: &mut EvalContext<'_>) -> Result<()> {
+        match &mut self.rest {
+            Rest::Decimal(total) => match value {
+                Value::Int(number) => self.integers -= i128::from(*number),
+                Value::UInt(number) => self.integers -= i128::from(*number),
+                other => *total = total.checked_sub(&convert::to_decimal(other, ctx)?).ok_or_else(overflow)?,
+            },
+            Rest::Double(total) => *total -= convert::to_f64(value, ctx)?,
+        }
+        self.count = self.count.saturating_sub(1);
+        Ok(())
+    }
+
     pub fn merge(&mut self, other: Sum, ctx: &mut EvalContext<'_>) -> Result<()> {
         self.integers += other.integers;
         match (&mut self.rest, other.rest) {

@@ -49,6 +49,7 @@ impl Display for WindowFrame {
         formatter.write_str(match self.unit {
             FrameUnit::Rows => "rows ",
             FrameUnit::Range => "range ",
+            FrameUnit::Groups => "groups ",
         })?;
         match &self.end {
             Some(end) => write!(formatter, "between {} and {end}", self.start),

@@ -72,6 +72,7 @@ impl Parser<'_> {
         let unit = match self.upper().as_str() {
             "ROWS" => FrameUnit::Rows,
             "RANGE" => FrameUnit::Range,
+            "GROUPS" => FrameUnit::Groups,
             _ => return Ok(None),
         };
         self.advance();
@@ -82,7 +83,19 @@ impl Parser<'_> {
         } else {
             (self.frame_bound()?, None)
         };
-        Ok(Some(WindowFrame { unit, start, end }))
+        let exclude = self.optional_exclusion()?;
+        Ok(Some(WindowFrame { unit, start, end, exclude }))
+    }
+
+    /// `EXCLUDE CURRENT ROW | GROUP | TIES | NO OTHERS`.
+    fn optional_exclusion(&mut self) -> Result<bool> {
+        if !self.eat("EXCLUDE") {
+            return Ok(false);
+        }
+        if !self.eat_pair("CURRENT", "ROW") && !self.eat_pair("NO", "OTHERS") {
+            self.expect_any(&["GROUP", "TIES"])?;
+        }
+        Ok(true)
     }
 
     fn frame_bound(&mut self) -> Result<FrameBound> {

@@ -20,6 +20,8 @@ const GROUP_BYTES: usize = 2 * size_of::<Group>() + 64;
 
 struct Group {
     keys: Vec<Value>,
+    /// So many of the keys have values.
+    level: usize,
     accumulators: Vec<Accumulator>,
 }
 
@@ -45,13 +47,13 @@ impl<'a> Aggregator<'a> {
             held: Held::new(memory),
         };
         if !plan.grouped {
-            aggregator.groups.push(aggregator.new_group(Vec::new()));
+            aggregator.groups.push(aggregator.new_group(Vec::new(), 0));
         }
         aggregator
     }
 
-    fn new_group(&self, keys: Vec<Value>) -> Group {
-        Group { keys, accumulators: self.plan.aggregates.iter().map(Accumulator::new).collect() }
+    fn new_group(&self, keys: Vec<Value>, level: usize) -> Group {
+        Group { keys, level, accumulators: self.plan.aggregates.iter().map(Accumulator::new).collect() }
     }
 
     pub fn add<R: RowSource + ?Sized>(&mut self, row: &R, eval: &mut EvalContext<'_>) -> Result<()> {
@@ -90,7 +92,7 @@ impl<'a> Aggregator<'a> {
                 group_keys[level..].fill(Value::Null);
                 let accumulators = self.plan.aggregates.len() * size_of::<Accumulator>();
                 self.held.add(row_bytes(&group_keys) + accumulators + self.key.len() + GROUP_BYTES)?;
-                let group = self.new_group(group_keys);
+                let group = self.new_group(group_keys, level);
                 self.groups.push(group);
                 self.by_key.insert(self.key.as_slice().into(), self.groups.len() - 1);
                 self.groups.len() - 1
@@ -115,19 +117,17 @@ impl<'a> Aggregator<'a> {
         if self.plan.rollup {
             self.sort_for_rollup(interrupt).await?;
         }
-        Ok(Groups { groups: self.groups.into_iter(), width: self.plan.width, _held: self.held })
+        let (width, level) = (self.plan.width, self.plan.level);
+        Ok(Groups { groups: self.groups.into_iter(), width, level, _held: self.held })
     }
 
     /// Every subtotal behind its groups.
     async fn sort_for_rollup(&mut self, interrupt: &Interrupt) -> Result<()> {
-        let mut levels = vec![0u8; self.groups.len()];
-        for (key, &group) in &self.by_key {
-            levels[group] = key.last().copied().unwrap_or(0);
-        }
+        let levels: Vec<usize> = self.groups.iter().map(|group| group.level).collect();
         let types: Vec<_> = self.plan.keys.iter().map(|key| key.sql_type().clone()).collect();
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         let compare_groups = |&left: &usize, &right: &usize| {
-            let common = levels[left].min(levels[right]) as usize;
+            let common = levels[left].min(levels[right]);
             for (position, sql_type) in types.iter().enumerate().take(common) {
                 let ordering =
                     compare(&self.groups[left].keys[position], &self.groups[right].keys[position], sql_type);
@@ -148,6 +148,7 @@ impl<'a> Aggregator<'a> {
 pub struct Groups {
     groups: std::vec::IntoIter<Group>,
     width: usize,
+    level: Option<usize>,
     _held: Held,
 }
 
@@ -158,6 +159,9 @@ impl Groups {
         for group in self.groups.by_ref().take(GROUPS_PER_BATCH) {
             let row = rows.push_empty();
             let keys = group.keys.len();
+            if let Some(level) = self.level {
+                row[level] = Value::Int(group.level as i64);
+            }
             for (place, key) in row.iter_mut().zip(group.keys) {
                 *place = key;
             }

@@ -13,7 +13,9 @@ use super::output::Output;
 use super::recursion::WorkingTable;
 use super::set_operation::evaluate_limit;
 use super::subquery::{SubqueryState, fill_columns};
+use super::window::rows::WindowRows;
 use super::{ExecContext, Flow, LocalFuture, RowBatch, RowConsumer};
+use crate::plan::windows::Windowing;
 use crate::plan::{Block, Input, TableInput};
 
 /// Rows of a kept input that go through the rest of the pipeline together.
@@ -30,6 +32,7 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     let mut run = BlockRun {
         block,
         aggregator: block.aggregation.as_ref().map(|plan| Aggregator::new(plan, ctx.memory)),
+        windows: block.windowing.as_ref().map(|plan| WindowRows::new(plan.width, ctx.memory)),
         subquery_states: Vec::new(),
         projected: Vec::new(),
     };
@@ -38,6 +41,9 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     }
     if let Some(aggregator) = run.aggregator.take() {
         run.groups(aggregator, &mut output, ctx).await?;
+    }
+    if let (Some(rows), Some(plan)) = (run.windows.take(), &block.windowing) {
+        run.windows(plan, rows, &mut output, ctx).await?;
     }
     super::sleep_if_asked(ctx).await?;
     output.finish(ctx.interrupt).await?;
@@ -48,6 +54,8 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
 struct BlockRun<'a> {
     block: &'a Block,
     aggregator: Option<Aggregator<'a>>,
+    /// The rows that windows are computed over, while they are gathered.
+    windows: Option<WindowRows>,
     subquery_states: Vec<SubqueryState>,
     projected: Vec<Value>,
 }
@@ -76,7 +84,7 @@ impl BlockRun<'_> {
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         if let Input::Table(input) = &first.input {
             // A join that locks takes no more rows at a time than can be wanted.
-            let counts = self.aggregator.is_none() && (block.steps.len() == 1 || input.lock.is_some());
+            let counts = self.passes_rows_on() && (block.steps.len() == 1 || input.lock.is_some());
             let wanted = if counts { output.rows_wanted() } else { None };
             let mut reader = TableReader::open(input, wanted, ctx).await?;
             loop {
@@ -185,12 +193,12 @@ impl BlockRun<'_> {
         let columns = position_map(&step.columns, block.width);
         let plain = self.plain_projection(&columns, output);
         let filters: Vec<_> = step.filter.iter().chain(&block.filter).chain(&block.late_filter).collect();
-        let counts = self.aggregator.is_none() && (filters.is_empty() || input.lock.is_some());
+        let counts = self.passes_rows_on() && (filters.is_empty() || input.lock.is_some());
         let wanted = if counts { output.rows_wanted() } else { None };
         let mut reader = TableReader::open(input, wanted, ctx).await?;
         loop {
             let mut flow = Flow::Continue;
-            let BlockRun { aggregator, projected, .. } = self;
+            let BlockRun { aggregator, windows, projected, .. } = self;
             let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
                 let mapped = MappedRow { row, columns: &columns };
                 for filter in &filters {
@@ -206,10 +214,13 @@ impl BlockRun<'_> {
                     Some(projection) => output.push_stored(row, projection, eval.zone)?,
                     None => {
                         projected.clear();
-                        for expression in &block.projection {
+                        for expression in block.row_expressions() {
                             projected.push(expression.eval(&mapped, eval)?);
                         }
-                        output.push(projected)?
+                        match windows {
+                            Some(rows) => rows.push(projected).map(|()| Flow::Continue)?,
+                            None => output.push(projected)?,
+                        }
                     }
                 };
                 Ok(if flow == Flow::Stop { Visit::TakeAndStop } else { Visit::Take })
@@ -226,16 +237,21 @@ impl BlockRun<'_> {
         }
     }
 
+    /// Rows go to the output as they come.
+    fn passes_rows_on(&self) -> bool {
+        self.aggregator.is_none() && self.windows.is_none()
+    }
+
     /// GET_LOCK() waits between rows, not while the table is read.
     fn projection_may_wait(&self) -> bool {
         let never =
             |expression: &shoal_expr::Expr| expression.function().is_none_or(|called| called.name != "GET_LOCK");
-        !self.block.projection.iter().all(|expression| expression.all(&mut |part| never(part)))
+        !self.block.row_expressions().iter().all(|expression| expression.all(&mut |part| never(part)))
     }
 
     /// The projection as columns of the only table, if it is nothing else and rows pass straight through.
     fn plain_projection(&self, columns: &[usize], output: &Output<'_>) -> Option<Vec<usize>> {
-        if !output.is_plain() || self.aggregator.is_some() || self.block.projection.len() != self.block.visible {
+        if !output.is_plain() || !self.passes_rows_on() || self.block.projection.len() != self.block.visible {
             return None;
         }
         let column = |expression: &shoal_expr::Expr| {
@@ -315,6 +331,9 @@ impl BlockRun<'_> {
         output: &mut Output<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<Flow> {
+        if self.windows.is_some() {
+            return self.keep_for_windows(batch, ctx).await;
+        }
         let sleeps_alone = ctx.survives_kill_in_sleep && self.block.reads_no_rows();
         for row in 0..batch.len() {
             self.projected.clear();
@@ -335,6 +354,47 @@ impl BlockRun<'_> {
         }
         output.trim(ctx.interrupt).await?;
         Ok(Flow::Continue)
+    }
+
+    async fn keep_for_windows(&mut self, batch: &RowBatch, ctx: &mut ExecContext<'_>) -> Result<Flow> {
+        let (Some(rows), Some(plan)) = (&mut self.windows, &self.block.windowing) else { return Ok(Flow::Stop) };
+        for row in 0..batch.len() {
+            self.projected.clear();
+            for expression in &plan.inputs {
+                self.projected.push(super::eval_with_locks(expression, batch.row(row), ctx).await?);
+            }
+            rows.push(&mut self.projected)?;
+        }
+        super::sleep_if_asked(ctx).await?;
+        Ok(Flow::Continue)
+    }
+
+    /// All rows are there: the windows, then the projection over their results.
+    async fn windows(
+        &mut self,
+        plan: &Windowing,
+        mut rows: WindowRows,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        super::window::run::run(plan, &mut rows, ctx).await?;
+        for start in (0..rows.len()).step_by(BATCH_ROWS) {
+            ctx.check_between_batches().await?;
+            for row in start..rows.len().min(start + BATCH_ROWS) {
+                self.projected.clear();
+                for expression in &self.block.projection {
+                    self.projected.push(expression.eval(rows.row(row), &mut ctx.eval)?);
+                }
+                if output.push(&mut self.projected)? == Flow::Stop {
+                    return Ok(());
+                }
+            }
+            if output.wants_flush() {
+                output.flush().await?;
+            }
+            output.trim(ctx.interrupt).await?;
+        }
+        Ok(())
     }
 
     async fn groups(

@@ -46,6 +46,7 @@ pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableI
         && !is_one_row(&input.access)
         && !input.access.may_repeat_rows(&input.table)
         && block.aggregation.is_none()
+        && block.windowing.is_none()
         && block.subqueries.is_empty())
     .then_some(input)
 }

@@ -25,6 +25,7 @@ pub mod set_operation;
 pub mod sort;
 pub mod sort_in_turns;
 pub mod subquery;
+pub mod window;
 
 use std::future::Future;
 use std::pin::Pin;

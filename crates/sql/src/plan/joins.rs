@@ -182,7 +182,7 @@ fn leaves(tree: &JoinTree, tables: &mut Vec<usize>) {
 /// ORDER BY as columns of the only table, if an index could serve it.
 fn wanted_order(block: &Block, scope: &Scope, parts: &[Part]) -> Vec<(usize, bool)> {
     let [part] = parts else { return Vec::new() };
-    if block.aggregation.is_some() || block.distinct || part.nested.is_some() {
+    if block.aggregation.is_some() || block.windowing.is_some() || block.distinct || part.nested.is_some() {
         return Vec::new();
     }
     let table = &scope.tables[part.tables[0]];
@@ -558,6 +558,7 @@ impl Planner<'_> {
             subqueries: Vec::new(),
             late_filter: None,
             aggregation: None,
+            windowing: None,
             visible: projection.len(),
             projection,
             distinct: false,
@@ -691,7 +692,10 @@ fn visit_row_expressions(block: &mut Block, visit: &mut dyn FnMut(&mut Expr)) {
                 aggregate.order_by.iter_mut().for_each(|(expression, _)| visit(expression));
             }
         }
-        None => block.projection.iter_mut().for_each(&mut *visit),
+        None => {
+            let windowed = block.windowing.as_mut().map(|windowing| &mut windowing.inputs);
+            windowed.unwrap_or(&mut block.projection).iter_mut().for_each(&mut *visit);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod json_table;
 pub mod lateral;
 pub mod recursion;
 pub mod row_order;
+pub mod windows;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub use access::{AccessPath, ColumnRange, PartAccess, RangeBound};
 pub use json_table::JsonTable;
 pub use lateral::Lateral;
 pub use recursion::{Recursion, RecursionPart};
+use windows::Windowing;
 
 /// A query with a result.
 #[derive(Debug)]
@@ -92,7 +94,9 @@ pub struct Block {
     /// The part of the WHERE clause that reads subquery results.
     pub late_filter: Option<Expr>,
     pub aggregation: Option<Aggregation>,
-    /// Select list first (`visible` of them), then sort keys. Over the joined row, or over the aggregation's row.
+    /// Computed over the joined rows, or over the aggregation's.
+    pub windowing: Option<Box<Windowing>>,
+    /// Select list first (`visible` of them), then sort keys. Over the joined row, the aggregation's row, or the window row.
     pub projection: Vec<Expr>,
     pub visible: usize,
     pub distinct: bool,
@@ -107,7 +111,12 @@ pub struct Block {
 impl Block {
     /// There is nothing but the select list.
     pub fn reads_no_rows(&self) -> bool {
-        self.steps.is_empty() && self.aggregation.is_none()
+        self.steps.is_empty() && self.aggregation.is_none() && self.windowing.is_none()
+    }
+
+    /// What is computed for each joined row that is no row of a group, or for each group.
+    pub fn row_expressions(&self) -> &[Expr] {
+        self.windowing.as_ref().map_or(&self.projection, |windowing| &windowing.inputs)
     }
 }
 
@@ -130,6 +139,8 @@ pub struct Aggregation {
     /// GROUP BY: no row for no input; without it there is always one row.
     pub grouped: bool,
     pub rollup: bool,
+    /// Where the row says how many of its keys have values; the others are NULL because it sums over them.
+    pub level: Option<usize>,
     /// Subqueries over the row (keys, aggregates, then these).
     pub subqueries: Vec<SubqueryColumn>,
     /// Columns of the aggregation's row.

@@ -33,7 +33,9 @@ pub fn keep_row_order(block: &mut Block) {
 pub fn forget_row_order(plan: &mut QueryPlan) {
     match &mut plan.body {
         QueryBody::Block(block) => {
-            let decides = block.limit.is_some() || block.aggregation.as_ref().is_some_and(keeps_order);
+            let decides = block.limit.is_some()
+                || block.windowing.is_some()
+                || block.aggregation.as_ref().is_some_and(keeps_order);
             for step in block.steps.iter_mut().filter(|_| !decides) {
                 match &mut step.input {
                     Input::Table(input) => input.access.in_key_order = false,
@@ -58,7 +60,8 @@ pub fn forget_row_order(plan: &mut QueryPlan) {
 
 /// What comes out of the block depends on the order of the rows that go in.
 fn shows_order(block: &Block) -> bool {
-    let is_sorted = !block.order.is_empty();
+    // Windows see the rows before they are sorted.
+    let is_sorted = !block.order.is_empty() && block.windowing.is_none();
     match &block.aggregation {
         None => !is_sorted,
         // Groups come in the order of their first rows, subtotals behind their sorted groups.

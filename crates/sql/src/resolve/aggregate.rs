@@ -8,7 +8,7 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use super::Resolver;
 use super::expression::literal_expression;
-use super::scope::{AGGREGATE_BASE, SUBQUERY_BASE, Scope};
+use super::scope::{AGGREGATE_BASE, GROUPING_BASE, SUBQUERY_BASE, Scope};
 
 impl Resolver<'_> {
     /// An aggregate by name, registered with the block; `None` for other functions.
@@ -162,7 +162,7 @@ impl Resolver<'_> {
     }
 }
 
-fn invalid_use() -> Error {
+pub fn invalid_use() -> Error {
     Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function")
 }
 
@@ -179,6 +179,10 @@ pub struct GroupRewriter<'s> {
     pub subquery_positions: Vec<Option<usize>>,
     /// Positions of columns that have one value in every group.
     pub determined: HashSet<usize>,
+    /// Arguments of the GROUPING() calls.
+    pub groupings: Vec<Vec<Expr>>,
+    /// Where the row of a group says how many of its items have values.
+    pub level: Option<usize>,
 }
 
 impl GroupRewriter<'_> {
@@ -190,6 +194,10 @@ impl GroupRewriter<'_> {
             return Ok(Expr::column(position, key.sql_type().clone(), true, "group key"));
         }
         match expression {
+            Expr::Column(column) if column.position >= GROUPING_BASE => {
+                let arguments = &self.groupings[column.position - GROUPING_BASE];
+                super::rollup::grouping(arguments, &self.keys, self.context)
+            }
             Expr::Column(column) if column.position >= AGGREGATE_BASE => {
                 let position = self.keys.len() + (column.position - AGGREGATE_BASE);
                 Ok(Expr::column(position, column.sql_type, column.nullable, "aggregate"))
@@ -247,6 +255,9 @@ impl GroupRewriter<'_> {
     pub fn place_subqueries(&self, expression: &mut Expr) {
         let present = std::mem::replace(expression, Expr::null());
         *expression = present.map_columns(&mut |position| {
+            if position == GROUPING_BASE {
+                return self.level.unwrap_or(position);
+            }
             let registered = position.checked_sub(SUBQUERY_BASE);
             registered.and_then(|registered| self.subquery_positions[registered]).unwrap_or(position)
         });

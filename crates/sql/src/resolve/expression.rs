@@ -75,7 +75,7 @@ impl<'a> Resolver<'a> {
             ast::Expr::Case(case) => self.case(case),
             ast::Expr::Function(call) => self.function(call),
             ast::Expr::GroupConcat(concat) => self.group_concat(concat),
-            ast::Expr::Window(_) => Err(Error::unsupported("window functions")),
+            ast::Expr::Window(call) => self.window_call(call),
             ast::Expr::Match(_) => Err(Error::unsupported("MATCH ... AGAINST")),
             ast::Expr::Row(_) => Err(operand_columns(1)),
             ast::Expr::InSubquery { operand, query, negated } => self.in_subquery(operand, query, *negated),
@@ -325,6 +325,9 @@ impl<'a> Resolver<'a> {
                 let message = format!("FUNCTION {}.{} does not exist", schema.value, call.name.value);
                 Error::new(ErrorCode::SpDoesNotExist, message)
             });
+        }
+        if name == "grouping" {
+            return self.grouping_call(call);
         }
         if let Some(aggregate) = self.aggregate_call(&name, call)? {
             return Ok(aggregate);

@@ -6,11 +6,12 @@ use shoal_expr::Expr;
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::aggregate::GroupRewriter;
+use super::aggregate::{GroupRewriter, invalid_use};
 use super::dependence::{self, ResultRows};
 use super::names::reads_aggregate;
 use super::scope::{AGGREGATE_BASE, Dependence, NamedItem, SUBQUERY_BASE};
 use super::select::{BlockParts, GroupKeys};
+use super::windowing::reads_window;
 use super::{BlockState, Clause, Resolver};
 use crate::plan::{Aggregation, SubqueryColumn, SubqueryKind};
 
@@ -42,7 +43,7 @@ impl Resolver<'_> {
                 }
             };
             let Some(expression) = group_item.expression.clone() else { continue };
-            if self.block().aggregates_over_groups(&expression) {
+            if reads_window(&expression) || self.block().aggregates_over_groups(&expression) {
                 let message = format!("Can't group on '{}'", group_item.name);
                 return Err(Error::new(ErrorCode::WrongGroupField, message));
             }
@@ -58,8 +59,7 @@ impl Resolver<'_> {
     pub(super) fn aggregation(
         &mut self,
         parts: &mut BlockParts<'_>,
-        projection: &mut [Expr],
-        visible: usize,
+        written: &mut [(&mut Expr, Clause, usize)],
     ) -> Result<Aggregation> {
         let keys = std::mem::take(&mut parts.keys);
         let scope = &self.scopes[self.scopes.len() - 1];
@@ -72,34 +72,42 @@ impl Resolver<'_> {
             only_full_group_by: self.environment.only_full_group_by,
             grouped: parts.select.group_by.is_some(),
             subquery_positions: vec![None; parts.state.subquery_places.len()],
+            groupings: std::mem::take(&mut parts.state.groupings),
+            level: None,
         };
-        for (position, expression) in projection.iter_mut().enumerate() {
-            let (clause, item) = if position < visible {
-                (Clause::FieldList, position + 1)
-            } else {
-                (Clause::OrderBy, position + 1 - visible)
-            };
-            rewrite(expression, &mut rewriter, clause, item)?;
+        let rollup = parts.select.group_by.as_ref().is_some_and(|group_by| group_by.with_rollup);
+        if !rollup && !rewriter.groupings.is_empty() {
+            return Err(invalid_use());
+        }
+        for (expression, clause, item) in written.iter_mut() {
+            rewrite(expression, &mut rewriter, *clause, *item)?;
         }
         let mut having = parts.having.take();
         if let Some(having) = &mut having {
             rewrite(having, &mut rewriter, Clause::Having, 1)?;
         }
-        let read = projection.iter().chain(&having).flat_map(Expr::columns_used).collect();
+        let of_rows = written.iter().map(|(expression, ..)| &**expression);
+        let read = of_rows.chain(&having).flat_map(Expr::columns_used).collect();
         let mut subqueries = late_subqueries(&mut parts.state, &mut rewriter, read)?;
-        let first = rewriter.keys.len() + rewriter.aggregates.len();
+        let mut first = rewriter.keys.len() + rewriter.aggregates.len();
+        if !rewriter.groupings.is_empty() {
+            rewriter.level = Some(first);
+            first += 1;
+        }
         rewriter.number_subqueries(first);
         for (index, subquery) in subqueries.iter_mut().enumerate() {
             subquery.position = first + index;
             subquery.visit_row_expressions(&mut |expression| rewriter.place_subqueries(expression));
         }
-        projection.iter_mut().chain(&mut having).for_each(|expression| rewriter.place_subqueries(expression));
+        let written = written.iter_mut().map(|(expression, ..)| &mut **expression);
+        written.chain(&mut having).for_each(|expression| rewriter.place_subqueries(expression));
         Ok(Aggregation {
             width: first + subqueries.len(),
             keys: keys.evaluated,
             aggregates: rewriter.aggregates,
             grouped: parts.select.group_by.is_some(),
-            rollup: parts.select.group_by.as_ref().is_some_and(|group_by| group_by.with_rollup),
+            rollup,
+            level: rewriter.level,
             subqueries,
             having,
         })

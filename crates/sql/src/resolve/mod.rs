@@ -16,6 +16,7 @@ pub mod locking;
 mod multi_valued;
 pub mod names;
 pub mod recursive;
+pub mod rollup;
 pub mod row_rules;
 pub mod scope;
 pub mod select;
@@ -23,6 +24,8 @@ pub mod set_operation;
 pub mod subquery;
 pub mod values;
 pub mod view;
+pub mod window;
+pub mod windowing;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -159,6 +162,15 @@ pub struct BlockState {
     /// Positions of subqueries that run over groups, and of their twins that run over rows.
     pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
+    /// The WINDOW clause.
+    pub named_windows: Vec<window::Window>,
+    /// Calls with OVER.
+    pub windows: Vec<window::WindowCall>,
+    /// Arguments of GROUPING() calls.
+    pub groupings: Vec<Vec<Expr>>,
+    pub inside_window: Option<InsideWindow>,
+    /// It is that of a SELECT: there are rows to compute windows over.
+    pub is_select: bool,
     pub inside_aggregate: bool,
     /// What it calls is called once for each time that it is written: VALUES of INSERT.
     pub calls_once: bool,
@@ -166,6 +178,15 @@ pub struct BlockState {
     pub sometimes: u32,
     /// Of a statement that changes rows: there is nothing to compute aggregates over.
     pub no_aggregates: bool,
+}
+
+/// The part of a window that is being resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InsideWindow {
+    /// The arguments of a function.
+    Arguments,
+    /// What stands behind OVER, of the window of this name.
+    Specification(String),
 }
 
 /// The clause being resolved: for messages, and for what is allowed there.
@@ -180,6 +201,8 @@ pub enum Clause {
     OrderBy,
     /// The document of a JSON_TABLE.
     TableFunction,
+    WindowPartition,
+    WindowOrder,
 }
 
 impl BlockState {
@@ -220,6 +243,11 @@ impl BlockState {
     pub fn takes_aggregates(&self) -> bool {
         self.clause.allows_aggregates() && !self.inside_aggregate && !self.no_aggregates
     }
+
+    /// Whether a window function may stand where the block is being resolved.
+    pub fn takes_windows(&self) -> bool {
+        self.is_select && self.takes_aggregates() && self.clause != Clause::Having && self.inside_window.is_none()
+    }
 }
 
 impl Clause {
@@ -233,11 +261,17 @@ impl Clause {
             Clause::Having => "having clause",
             Clause::OrderBy => "order clause",
             Clause::TableFunction => "a table function argument",
+            Clause::WindowPartition => "window partition by",
+            Clause::WindowOrder => "window order by",
         }
     }
 
     pub fn allows_aggregates(self) -> bool {
-        matches!(self, Clause::FieldList | Clause::Having | Clause::OrderBy)
+        match self {
+            Clause::FieldList | Clause::Having | Clause::OrderBy => true,
+            Clause::WindowPartition | Clause::WindowOrder => true,
+            Clause::On | Clause::Where | Clause::GroupBy => false,
+        }
     }
 }
 

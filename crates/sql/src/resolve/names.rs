@@ -13,7 +13,8 @@ use shoal_expr::Expr;
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::scope::{AGGREGATE_BASE, ColumnPath, NamedItem, Scope};
+use super::scope::{AGGREGATE_BASE, ColumnPath, NamedItem, Scope, WINDOW_BASE};
+use super::windowing::reads_window;
 use super::{Clause, Resolver};
 
 /// A column name as written.
@@ -190,6 +191,13 @@ impl Resolver<'_> {
         let Some(expression) = item.expression else {
             return Err(illegal_reference(&item.name, "forward reference in item list"));
         };
+        if reads_window(&expression) && !(is_own && self.blocks[depth].takes_windows()) {
+            let name = &item.name;
+            let message = format!(
+                "You cannot use the alias '{name}' of an expression containing a window function in this context.'"
+            );
+            return Err(Error::new(ErrorCode::WindowInvalidWindowFuncAliasUse, message));
+        }
         let before_groups = self.blocks[depth].inside_aggregate || self.blocks[depth].clause == Clause::GroupBy;
         if (before_groups || !is_own) && reads_aggregate(&expression) {
             return Err(illegal_reference(&item.name, "reference to group function"));
@@ -245,7 +253,8 @@ impl Scope {
 }
 
 pub fn reads_aggregate(expression: &Expr) -> bool {
-    expression.columns_used().iter().any(|&position| position >= AGGREGATE_BASE)
+    let used = expression.columns_used();
+    used.iter().any(|position| (AGGREGATE_BASE..WINDOW_BASE).contains(position))
 }
 
 fn illegal_reference(name: &str, why: &str) -> Error {

@@ -18,6 +18,10 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 pub const SUBQUERY_BASE: usize = 1 << 24;
 /// Virtual positions of aggregates begin here.
 pub const AGGREGATE_BASE: usize = 2 << 24;
+/// Virtual positions of what GROUPING() tells begin here.
+pub const GROUPING_BASE: usize = 5 << 24;
+/// Virtual positions of window functions begin here: the last ones.
+pub const WINDOW_BASE: usize = 6 << 24;
 
 /// A table in sight.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use shoal_types::{Error, ErrorCode, Result};
 use super::from::From;
 use super::names::reads_aggregate;
 use super::scope::{ColumnPath, Dependence, Found, NamedItem, Scope};
+use super::windowing::gives_order;
 use super::{BlockState, Clause, CommonTable, ResolvedQuery, Resolver};
 use crate::frontend::{ColumnFlags, ResultColumn};
 use crate::plan::{self, Block, QueryBody, QueryPlan, SortKey};
@@ -106,7 +107,7 @@ impl Resolver<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
         self.scopes.push(self.new_scope());
         let no_aggregates = std::mem::take(&mut self.no_aggregates);
-        self.blocks.push(BlockState { no_aggregates, ..BlockState::default() });
+        self.blocks.push(BlockState { no_aggregates, is_select: true, ..BlockState::default() });
         let resolved = self.select_in_scope(select, tail);
         self.blocks.pop();
         self.scopes.pop();
@@ -114,10 +115,8 @@ impl Resolver<'_> {
     }
 
     fn select_in_scope(&mut self, select: &ast::Select, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
-        if !select.windows.is_empty() {
-            return Err(Error::unsupported("window functions"));
-        }
         let mut from = self.resolve_from(&select.from)?;
+        self.named_windows(&select.windows)?;
         self.block().clause = Clause::FieldList;
         let items = self.select_items(select, &from)?;
         self.block().clause = Clause::Where;
@@ -293,11 +292,23 @@ impl Resolver<'_> {
             }
             order.push(SortKey { position, descending, sql_type: projection[position].sql_type().clone() });
         }
-        let aggregated = parts.select.group_by.is_some() || !parts.state.aggregates.is_empty();
+        let computes_groups = !parts.state.aggregates.is_empty() || !parts.state.groupings.is_empty();
+        let aggregated = parts.select.group_by.is_some() || computes_groups;
         parts.dependences = self.dependences_of_rows(&parts, aggregated);
         let dependences = self.dependences_of_result(&parts, &projection[..visible], aggregated);
+        let calls = std::mem::take(&mut parts.state.windows);
+        let mut windowing = match calls.is_empty() {
+            true => None,
+            false => Some(self.windowing(calls, &mut projection, visible, &order)?),
+        };
         let aggregation = if aggregated {
-            Some(self.aggregation(&mut parts, &mut projection, visible)?)
+            Some(match &mut windowing {
+                Some((_, inputs)) => {
+                    let inputs = inputs.iter_mut().map(|input| (&mut input.expression, input.clause, input.item));
+                    self.aggregation(&mut parts, &mut inputs.collect::<Vec<_>>())?
+                }
+                None => self.aggregation(&mut parts, &mut written_places(&mut projection, visible))?,
+            })
         } else {
             if let Some(having) = parts.having.take() {
                 // HAVING without groups filters like WHERE, with aliases already replaced.
@@ -314,7 +325,7 @@ impl Resolver<'_> {
                 &indexed,
                 &mut parts,
                 (&mut projection, &order),
-                aggregation.is_some(),
+                aggregation.is_some() || windowing.is_some(),
             );
         }
         let mut state = std::mem::take(&mut parts.state);
@@ -328,7 +339,17 @@ impl Resolver<'_> {
                 }
             }
         }
-        let order = if parts.select.options.distinct { order } else { dedup_order(order) };
+        let mut order = if parts.select.options.distinct { order } else { dedup_order(order) };
+        let windowing = windowing.map(|(mut windowing, inputs)| {
+            windowing.inputs = inputs.into_iter().map(|input| input.expression).collect();
+            Box::new(windowing)
+        });
+        if let Some(last) = windowing.as_ref().and_then(|windowing| windowing.stages.last())
+            && gives_order(last, &projection, &order)
+        {
+            order.clear();
+            projection.truncate(visible);
+        }
         let block = Block {
             steps: Vec::new(),
             width: 0,
@@ -336,6 +357,7 @@ impl Resolver<'_> {
             subqueries: std::mem::take(&mut state.subqueries),
             late_filter: None,
             aggregation,
+            windowing,
             projection,
             visible,
             distinct: parts.select.options.distinct,
@@ -367,7 +389,7 @@ impl Resolver<'_> {
         indexed: &[super::functional::Indexed],
         parts: &mut BlockParts<'_>,
         (projection, order): (&mut [Expr], &[SortKey]),
-        aggregated: bool,
+        moves_columns: bool,
     ) {
         if let Some(selection) = &mut parts.selection {
             self.use_indexed(indexed, selection);
@@ -375,8 +397,8 @@ impl Resolver<'_> {
         if let Some(tree) = &mut parts.from.tree {
             self.use_indexed_in_joins(indexed, tree);
         }
-        // Behind groups there are other positions.
-        for key in order.iter().filter(|_| !aggregated) {
+        // Behind groups and windows there are other positions.
+        for key in order.iter().filter(|_| !moves_columns) {
             self.use_indexed(indexed, &mut projection[key.position]);
         }
     }
@@ -465,6 +487,15 @@ pub(super) struct BlockParts<'a> {
 
 fn has_tail(query: &ast::Query) -> bool {
     !query.order_by.is_empty() || query.limit.is_some()
+}
+
+/// The expressions of a projection, and where they were written.
+fn written_places(projection: &mut [Expr], visible: usize) -> Vec<(&mut Expr, Clause, usize)> {
+    let place = |(position, expression)| match position < visible {
+        true => (expression, Clause::FieldList, position + 1),
+        false => (expression, Clause::OrderBy, position + 1 - visible),
+    };
+    projection.iter_mut().enumerate().map(place).collect()
 }
 
 /// Sorting twice by one key changes nothing.

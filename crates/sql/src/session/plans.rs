@@ -271,7 +271,10 @@ fn into_of(query: &ast::Query) -> Option<&ast::SelectInto> {
 
 fn point_select(query: &QueryPlan) -> Option<PointSelect> {
     let QueryBody::Block(block) = &query.body else { return None };
-    let Block { steps, aggregation: None, distinct: false, limit: None, impossible: false, .. } = &**block else {
+    let Block {
+        steps, aggregation: None, windowing: None, distinct: false, limit: None, impossible: false, ..
+    } = &**block
+    else {
         return None;
     };
     let [step] = &steps[..] else { return None };

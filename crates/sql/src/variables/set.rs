@@ -380,6 +380,7 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         "div_precision_increment" => settings.div_precision_increment = number() as u8,
         "group_concat_max_len" => settings.group_concat_max_len = number() as usize,
         "max_allowed_packet" => settings.max_allowed_packet = number() as usize,
+        "windowing_use_high_precision" => settings.windowing_use_high_precision = on,
         "default_week_format" => settings.default_week_format = number() as u8,
         "timestamp" => {
             let seconds: f64 = text.parse().unwrap_or(0.0);

@@ -47,6 +47,8 @@ pub struct WindowFrame {
     pub start: FrameBound,
     /// Absent: the current row.
     pub end: Option<FrameBound>,
+    /// With an EXCLUDE clause.
+    pub exclude: bool,
 }
 
 /// What the bounds of a frame count.
@@ -56,6 +58,8 @@ pub enum FrameUnit {
     Rows,
     /// RANGE: differences in the value of ORDER BY.
     Range,
+    /// GROUPS: groups of peers.
+    Groups,
 }
 
 /// One end of a frame.
