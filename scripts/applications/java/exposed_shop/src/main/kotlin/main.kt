@@ -200,8 +200,8 @@ fun queries() {
     transaction {
         val bought = Lines.quantity.sum()
         val lines = Lines.product.count()
-        val turnover = Customers.join(Orders, JoinType.LEFT).join(Lines, JoinType.LEFT).join(Products, JoinType.LEFT)
-            .select(Customers.name, lines, bought).groupBy(Customers.id).orderBy(Customers.id).map { listOf(it[Customers.name], it[lines], it[bought]) }
+        val turnover = Customers.join(Orders, JoinType.LEFT, Customers.id, Orders.customer).join(Lines, JoinType.LEFT, Orders.id, Lines.order)
+            .join(Products, JoinType.LEFT, Lines.product, Products.id).select(Customers.name, lines, bought).groupBy(Customers.id).orderBy(Customers.id).map { listOf(it[Customers.name], it[lines], it[bought]) }
         equal(turnover, listOf(listOf("Ada Größe 鯉 🐟", 3L, 6.toShort()), listOf("Bob", 0L, null)))
         val mean = Products.price.avg(8)
         equal(Products.select(mean).where { Products.stock less 3 }.single()[mean], BigDecimal("5.00000000"))
@@ -217,17 +217,18 @@ fun queries() {
 
 fun migrations() {
     step("migrations: columns, indexes and types come, change and go")
+    // What Exposed finds in the database it remembers for the rest of the transaction.
     transaction {
         val there = MigrationUtils.statementsRequiredForDatabaseMigration(CustomersLater, withLogs = false)
         equal(there.size >= 4, true)
         there.forEach { exec(it) }
+    }
+    transaction {
         equal(MigrationUtils.statementsRequiredForDatabaseMigration(CustomersLater, withLogs = false), emptyList<String>())
         equal(CustomersLater.selectAll().first()[CustomersLater.score], 3)
     }
-    transaction {
-        MigrationUtils.statementsRequiredForDatabaseMigration(Customers, withLogs = false).forEach { exec(it) }
-        equal(MigrationUtils.statementsRequiredForDatabaseMigration(Customers, withLogs = false), emptyList<String>())
-    }
+    transaction { MigrationUtils.statementsRequiredForDatabaseMigration(Customers, withLogs = false).forEach { exec(it) } }
+    transaction { equal(MigrationUtils.statementsRequiredForDatabaseMigration(Customers, withLogs = false), emptyList<String>()) }
 }
 
 fun refusals(order: UUID) {

@@ -22,8 +22,8 @@ public interface Customers extends JpaRepository<Customer, Long> {
     Optional<Customer> findByEmail(String email);
 
     @Query(
-            "SELECT c.name AS name, SUM(l.quantity * l.product.price) AS paid, COUNT(l) AS lines "
-                    + "FROM Customer c LEFT JOIN c.orders o LEFT JOIN o.lines l GROUP BY c.id, c.name HAVING COUNT(l) >= :least ORDER BY c.id")
+            "SELECT c.name AS name, SUM(l.quantity * p.price) AS paid, COUNT(l) AS lines "
+                    + "FROM Customer c LEFT JOIN c.orders o LEFT JOIN o.lines l LEFT JOIN l.product p GROUP BY c.id, c.name HAVING COUNT(l) >= :least ORDER BY c.id")
     List<Turnover> turnover(long least);
 
     @Query(value = "SELECT email FROM customer WHERE JSON_CONTAINS(profile, JSON_QUOTE(:tag), '$.tags')", nativeQuery = true)

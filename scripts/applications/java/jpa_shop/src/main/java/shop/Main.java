@@ -26,7 +26,7 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.autoconfigure.flyway.FlywayMigrationStrategy;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
-import org.springframework.dao.DataIntegrityViolationException;
+import org.springframework.core.NestedRuntimeException;
 import org.springframework.dao.OptimisticLockingFailureException;
 import org.springframework.data.domain.PageRequest;
 import org.springframework.data.domain.Sort;
@@ -82,7 +82,7 @@ public class Main {
     private static void refused(int number, Callable<?> work) throws Exception {
         try {
             work.call();
-        } catch (DataIntegrityViolationException error) {
+        } catch (NestedRuntimeException error) {
             equal(((SQLException) error.getMostSpecificCause()).getErrorCode(), number);
             return;
         }
@@ -260,7 +260,7 @@ public class Main {
                 "spring.jpa.properties.hibernate.jdbc.time_zone", "UTC",
                 "spring.jpa.properties.hibernate.preferred_uuid_jdbc_type", "BINARY",
                 "spring.main.banner-mode", "off",
-                "logging.level.root", "error"));
+                "logging.level.root", "off"));
         return application.run();
     }
 

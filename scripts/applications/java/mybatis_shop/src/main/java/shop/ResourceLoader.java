@@ -1,14 +1,12 @@
 package shop;
 
-import java.io.InputStreamReader;
 import java.io.Reader;
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Properties;
 
 import org.apache.ibatis.migration.Change;
-import org.apache.ibatis.migration.MigrationException;
 import org.apache.ibatis.migration.MigrationLoader;
 import org.apache.ibatis.migration.MigrationReader;
 
@@ -35,12 +33,7 @@ class ResourceLoader implements MigrationLoader {
 
     @Override
     public Reader getScriptReader(Change change, boolean undo) {
-        try {
-            var text = ResourceLoader.class.getResourceAsStream("/migrations/" + change.getFilename());
-            return new MigrationReader(new InputStreamReader(text, StandardCharsets.UTF_8), undo, null);
-        } catch (java.io.IOException error) {
-            throw new MigrationException("cannot read " + change.getFilename(), error);
-        }
+        return new MigrationReader(ResourceLoader.class.getResourceAsStream("/migrations/" + change.getFilename()), "UTF-8", undo, new Properties());
     }
 
     @Override

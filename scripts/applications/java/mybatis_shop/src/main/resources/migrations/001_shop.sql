@@ -1,4 +1,9 @@
--- // the shop's tables
+-- // the shop's tables, and MyBatis's own
+CREATE TABLE CHANGELOG (
+  ID NUMERIC(20,0) NOT NULL PRIMARY KEY,
+  APPLIED_AT VARCHAR(25) NOT NULL,
+  DESCRIPTION VARCHAR(255) NOT NULL
+);
 CREATE TABLE customer (
   id INT AUTO_INCREMENT PRIMARY KEY,
   email VARCHAR(190) NOT NULL,
@@ -36,3 +41,4 @@ DROP TABLE order_line;
 DROP TABLE `order`;
 DROP TABLE product;
 DROP TABLE customer;
+DROP TABLE CHANGELOG;
