@@ -133,5 +133,17 @@ pub mod order_line {
         Product,
     }
 
+    impl Related<super::order::Entity> for Entity {
+        fn to() -> RelationDef {
+            Relation::Order.def()
+        }
+    }
+
+    impl Related<super::product::Entity> for Entity {
+        fn to() -> RelationDef {
+            Relation::Product.def()
+        }
+    }
+
     impl ActiveModelBehavior for ActiveModel {}
 }

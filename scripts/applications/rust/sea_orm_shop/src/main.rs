@@ -11,7 +11,7 @@ use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::{
     ActiveModelTrait, ActiveValue::Set, ConnectOptions, Database, DatabaseConnection, DbBackend, FromQueryResult, JoinType, LoaderTrait, QueryOrder,
-    QuerySelect, RuntimeErr, Statement, TransactionTrait,
+    QuerySelect, QueryTrait, RuntimeErr, Statement, TransactionTrait,
 };
 use sea_orm_migration::{MigratorTrait, SchemaManager};
 

@@ -14,7 +14,7 @@ CREATE TABLE product (
   stock INT NOT NULL DEFAULT 0,
   weight FLOAT,
   picture MEDIUMBLOB,
-  kind ENUM('cheap', 'dear') NOT NULL DEFAULT 'cheap',
+  kind ENUM('cheap', 'dear') DEFAULT 'cheap',
   is_sold BOOLEAN NOT NULL DEFAULT TRUE,
   CONSTRAINT price_is_positive CHECK (price >= 0)
 );
