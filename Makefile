@@ -22,7 +22,8 @@ SEEDS ?= 20000
 # with which tests.
 MUTANTS ?= --shard 0/15 --sharding round-robin
 
-# For `make test-applications`: which programs; by default all of `scripts/applications`.
+# For `make test-applications`: which programs, by default all of `scripts/applications`; and options, for example
+# APPLICATIONS="--cluster peewee knex".
 APPLICATIONS ?=
 
 # For `make soak`: how long, and which faults.
@@ -54,7 +55,7 @@ test: test-packages build ## Install the client packages, build, run every test
 	$(CARGO) test --workspace --exclude shoal-python --doc
 	$(MAKE) python-test
 
-test-applications: applications-packages build ## Run object mappers and migration tools on Shoal, and dump what they made (APPLICATIONS="peewee knex")
+test-applications: applications-packages build ## Run object mappers and migration tools on Shoal, and dump what they made (APPLICATIONS="--cluster peewee knex")
 	@scripts/applications/run --shoal-binary $(abspath $(TARGET_DIR)/release/shoal) --folder $(abspath $(TARGET_DIR))/applications $(APPLICATIONS)
 
 python: python-packages ## Build the Python package: a wheel for every Python from 3.9 on, in TARGET/wheels
@@ -128,7 +129,8 @@ test-packages:
 	@scripts/client-packages $(abspath $(TARGET_DIR))/clients $(abspath crates/system-tests/clients)
 
 applications-packages:
-	@scripts/install-packages mariadb-client python3=python3 python3-venv node=nodejs npm=npm go=golang-go
+	@scripts/install-packages mariadb-client python3=python3 python3-venv node=nodejs npm=npm go=golang-go javac=default-jdk-headless mvn=maven \
+		libmariadb-dev libmariadb-dev-compat pkg-config=pkg-config
 
 python-packages:
 	@scripts/install-packages python3 python3-venv

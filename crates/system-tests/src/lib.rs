@@ -11,8 +11,10 @@
 //! - [`SmallDisk`], [`DyingDisk`] and [`network`]: disks that are full or broken, a network that can be cut.
 //! - [`handlersocket`]: a client of that protocol; [`http`] and [`page`]: clients of operators' HTTP and of the page for people.
 //! - [`browser`]: a headless Chromium. [`terminal`]: programs that somebody types to.
+//! - [`applications`]: programs that people write against MySQL.
 //! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
+pub mod applications;
 pub mod browser;
 pub mod cluster;
 mod disk;

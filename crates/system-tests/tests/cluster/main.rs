@@ -2,6 +2,7 @@
 //! `cargo test -p shoal-system-tests --test cluster NAME` runs some.
 
 mod accounts;
+mod applications;
 mod bench;
 mod client;
 mod commands;

@@ -4,6 +4,7 @@ mod abuse;
 mod account_rules;
 mod accounts;
 mod admin_address;
+mod applications;
 mod audit;
 mod big_table;
 mod charsets;

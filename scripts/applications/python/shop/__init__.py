@@ -1,0 +1,1 @@
+"""The application of `django_shop.py`: its models and their migrations."""

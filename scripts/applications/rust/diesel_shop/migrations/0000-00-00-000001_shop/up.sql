@@ -1,0 +1,34 @@
+CREATE TABLE customers (
+  id BIGINT AUTO_INCREMENT PRIMARY KEY,
+  email VARCHAR(190) NOT NULL UNIQUE,
+  name VARCHAR(100) NOT NULL,
+  joined DATE NOT NULL,
+  profile JSON,
+  referrer BIGINT,
+  FOREIGN KEY (referrer) REFERENCES customers (id) ON DELETE SET NULL
+);
+CREATE TABLE products (
+  sku VARCHAR(12) PRIMARY KEY,
+  price DECIMAL(12,4) NOT NULL,
+  stock INT UNSIGNED NOT NULL DEFAULT 0,
+  weight DOUBLE,
+  picture BLOB,
+  is_sold BOOLEAN NOT NULL DEFAULT TRUE,
+  CHECK (price >= 0)
+);
+CREATE TABLE orders (
+  id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
+  customer_id BIGINT NOT NULL,
+  placed DATETIME(6) NOT NULL,
+  arrives TIME,
+  seen TIMESTAMP NULL,
+  CONSTRAINT order_of FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE
+);
+CREATE TABLE order_lines (
+  order_id BIGINT UNSIGNED NOT NULL,
+  sku VARCHAR(12) NOT NULL,
+  quantity SMALLINT NOT NULL,
+  PRIMARY KEY (order_id, sku),
+  CONSTRAINT line_of FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE,
+  CONSTRAINT product_of FOREIGN KEY (sku) REFERENCES products (sku)
+);

@@ -1,0 +1,1 @@
+DROP TABLE order_line, `order`, product, customer;
