@@ -16,7 +16,7 @@ pub enum Closeness {
 pub fn compare(sql: &str, one: &Answer, other: &Answer, closeness: Closeness) -> Finding {
     let Some(label) = difference(sql, one, other, closeness) else { return Finding::None };
     if closeness == Closeness::MariaDb
-        && let Some(reason) = explained(one, other)
+        && let Some(reason) = explained(sql, one, other)
     {
         return Finding::Explained(reason);
     }

@@ -46,13 +46,20 @@ impl Generator {
     /// A statement that changes rows.
     pub fn change(&mut self) -> Tree {
         let table = self.chance.pick(&self.schema.tables).clone();
+        self.changed_table = Some(table.name.clone());
+        let tree = self.change_of(&table);
+        self.changed_table = None;
+        tree
+    }
+
+    fn change_of(&mut self, table: &Table) -> Tree {
         match self.chance.below(20) {
-            0..=7 => self.insert(&table),
-            8..=9 => self.insert_select(&table),
-            10..=14 => self.update(&table),
-            15..=17 => self.delete(&table),
-            18 => self.joined_update(&table),
-            _ => self.joined_delete(&table),
+            0..=7 => self.insert(table),
+            8..=9 => self.insert_select(table),
+            10..=14 => self.update(table),
+            15..=17 => self.delete(table),
+            18 => self.joined_update(table),
+            _ => self.joined_delete(table),
         }
     }
 

@@ -1,10 +1,13 @@
 //! Schemas: tables with all types, keys and constraints, views, triggers; and how they change.
 
 use super::Tree;
-use super::generator::Generator;
+use super::generator::{Generator, Oracles};
 use super::kind::{Edges, Kind, stored};
 use super::schema::{Column, Table, stable};
 use crate::sql;
+
+/// Beside texts of other sets it is converted, or not, by rules in which MariaDB and MySQL differ.
+const LATIN1: &str = "VARCHAR(8) CHARACTER SET latin1 COLLATE latin1_swedish_ci";
 
 const TYPES: [(Kind, &[&str]); 9] = [
     (
@@ -32,7 +35,7 @@ const TYPES: [(Kind, &[&str]); 9] = [
             "CHAR(5)",
             "VARCHAR(20) COLLATE utf8mb4_bin",
             "VARCHAR(10) COLLATE utf8mb4_unicode_ci",
-            "VARCHAR(8) CHARACTER SET latin1 COLLATE latin1_swedish_ci",
+            LATIN1,
             "TEXT",
             "TINYTEXT COLLATE utf8mb4_bin",
             "ENUM('a','b','zz','10','Abc')",
@@ -133,7 +136,11 @@ impl Generator {
     fn stored_column(&mut self, name: String) -> Column {
         let kind = self.kind();
         let types = TYPES.iter().find(|(of, _)| *of == kind).map_or(["INT"].as_slice(), |(_, types)| types);
-        Column { name, kind, sql_type: self.chance.one_of(types), is_generated: false }
+        let sql_type = match self.chance.one_of(types) {
+            LATIN1 if self.oracles == Oracles::MariaDb => "VARCHAR(8)",
+            sql_type => sql_type,
+        };
+        Column { name, kind, sql_type, is_generated: false }
     }
 
     /// The definition, and whether it takes no NULL.
@@ -144,7 +151,7 @@ impl Generator {
         let default = match has_default {
             true => match column.kind {
                 Kind::Int if column.sql_type != "YEAR" => self.chance.one_of(&[" DEFAULT 7", " DEFAULT (1 + 2)"]),
-                Kind::Decimal => " DEFAULT 1.25",
+                Kind::Decimal => " DEFAULT 7",
                 Kind::Text if column.sql_type.starts_with("VARCHAR") => {
                     self.chance.one_of(&[" DEFAULT 'b'", " DEFAULT (UPPER('ab'))"])
                 }
@@ -215,7 +222,10 @@ impl Generator {
             Kind::Json => return "CHECK (id <> 13)".into(),
             kind => stored(&mut self.chance, kind, Edges::None),
         };
-        let name = self.chance.one_of(&["", "CONSTRAINT chk "]);
+        let name = match self.chance.percent(50) {
+            true => format!("CONSTRAINT {}_check ", table.name),
+            false => String::new(),
+        };
         sql![format!("{name}CHECK ({} <> ", column.name), value, ")"]
     }
 

@@ -8,6 +8,8 @@ use super::templates::{COMMON, CONDITIONS, OWN, UNITS, placeholder};
 use crate::sql;
 
 const COMPARISONS: [&str; 8] = ["=", "=", "=", "<>", "<", "<=", ">", ">="];
+/// In a template: it makes a number of a text.
+const CONVERSIONS: [&str; 4] = ["{S} AS ", "{S} + 0", "{S} * 1e0", "CONV({S}"];
 const NUMBERS: [Kind; 4] = [Kind::Int, Kind::Decimal, Kind::Double, Kind::Text];
 
 impl Generator {
@@ -16,12 +18,18 @@ impl Generator {
         self.chance.one_of(&kinds)
     }
 
+    /// Whether values may be of another kind than what is wanted. In a change MySQL makes an error of a conversion that loses
+    /// something, also in WHERE; MariaDB warns.
+    fn converts(&self) -> bool {
+        self.oracles == Oracles::Own || self.changed_table.is_none()
+    }
+
     pub fn column(&mut self, scope: &Scope, kind: Kind) -> Option<Tree> {
         let fitting: Vec<&Reference> = scope.columns.iter().filter(|column| column.kind == kind).collect();
         if fitting.is_empty() {
             return None;
         }
-        Some(Tree::from(self.chance.pick(&fitting).sql.as_str()).expression())
+        Some(Tree::from(self.chance.pick(&fitting).sql.as_str()).of(kind))
     }
 
     pub fn literal(&mut self, kind: Kind) -> Tree {
@@ -37,13 +45,17 @@ impl Generator {
 
     /// An expression of that kind, or of one that is converted to it.
     pub fn value(&mut self, scope: &Scope, kind: Kind, depth: usize) -> Tree {
+        self.value_of(scope, kind, depth).of(kind)
+    }
+
+    fn value_of(&mut self, scope: &Scope, kind: Kind, depth: usize) -> Tree {
         if depth == 0 || self.chance.percent(30) {
             return self.leaf(scope, kind);
         }
         match self.chance.below(100) {
             0..=11 => self.choice(scope, kind, depth),
             12..=15 => self.scalar_subquery(scope, kind),
-            16..=19 if NUMBERS.contains(&kind) => {
+            16..=19 if NUMBERS.contains(&kind) && self.converts() => {
                 let other = self.chance.one_of(&NUMBERS);
                 self.value(scope, other, depth - 1)
             }
@@ -62,7 +74,8 @@ impl Generator {
             Oracles::Own if self.chance.percent(25) || kind == Kind::Json => of(&OWN),
             _ => None,
         };
-        own.or_else(|| of(&COMMON)).map(|templates| self.chance.one_of(templates))
+        let template = own.or_else(|| of(&COMMON)).map(|templates| self.chance.one_of(templates));
+        template.filter(|template| self.converts() || !CONVERSIONS.iter().any(|one| template.contains(one)))
     }
 
     /// A template with expressions in its places.
@@ -88,9 +101,12 @@ impl Generator {
     /// One of several values.
     fn choice(&mut self, scope: &Scope, kind: Kind, depth: usize) -> Tree {
         let depth = depth - 1;
+        let form = self.chance.below(8);
+        // MariaDB compares texts with numbers as numbers: no conversions there.
+        let depth = if matches!(form, 3 | 4) { 0 } else { depth };
         let first = self.value(scope, kind, depth);
         let second = self.value(scope, kind, depth);
-        match self.chance.below(8) {
+        match form {
             0 => sql!["COALESCE(", first, ", ", second, ")"],
             1 => sql!["IFNULL(", first, ", ", second, ")"],
             2 => sql!["NULLIF(", first, ", ", second, ")"],
@@ -148,7 +164,7 @@ impl Generator {
             true => self.kind(),
             false => self.chance.pick(&scope.columns).kind,
         };
-        let other = match NUMBERS.contains(&kind) && self.chance.percent(12) {
+        let other = match NUMBERS.contains(&kind) && self.converts() && self.chance.percent(12) {
             true => self.chance.one_of(&NUMBERS),
             false => kind,
         };

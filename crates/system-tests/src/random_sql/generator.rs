@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::kind::{COMMON_KINDS, Edges, Kind};
-use super::schema::Schema;
+use super::schema::{Schema, Table};
 
 /// Who judges the answers: that decides what may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Generator {
     pub altered: Option<Schema>,
     pub edges: Edges,
     aliases: usize,
+    /// The table that the statement changes: MySQL does not read it in a subquery (1093).
+    pub changed_table: Option<String>,
     /// How many queries the one that is being made lies in.
     pub nesting: usize,
 }
@@ -34,6 +36,7 @@ impl Generator {
             altered: None,
             edges: Edges::Some,
             aliases: 0,
+            changed_table: None,
             nesting: 0,
         }
     }
@@ -47,6 +50,18 @@ impl Generator {
             kinds.push(Kind::Json);
         }
         kinds
+    }
+
+    /// Tables and views that a query may read.
+    pub fn readable(&self) -> (Vec<Table>, Vec<Table>) {
+        let mut tables = self.schema.tables.clone();
+        match &self.changed_table {
+            None => (tables, self.schema.views.clone()),
+            Some(name) => {
+                tables.retain(|table| table.name != *name);
+                (tables, Vec::new())
+            }
+        }
     }
 
     /// A name that nothing else in the case has.

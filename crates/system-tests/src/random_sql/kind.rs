@@ -1,21 +1,9 @@
-//! Kinds of values, and values of them: few enough that rows meet, with edges among them.
+//! Values of all kinds: few enough that rows meet, with edges among them.
 
 use super::Tree;
 use super::chance::Chance;
+pub use super::value_kind::Kind;
 use crate::sql;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Int,
-    Decimal,
-    Double,
-    Text,
-    Binary,
-    Date,
-    DateTime,
-    Time,
-    Json,
-}
 
 /// Kinds that every oracle knows; JSON is a text in MariaDB.
 pub const COMMON_KINDS: [Kind; 8] =
@@ -32,7 +20,9 @@ const DOUBLE_EDGES: [&str; 3] = ["1e15", "-1e300", "1e-20"];
 const TEXTS: [&str; 16] =
     ["", "a", "A", "b", "B", "ab", "AB", "abc", "zz", "10", "1", "-1", "2.5", "a_b", "c%", "Abc"];
 const TEXT_EDGES: [&str; 8] = ["a ", " a", "0x41", "1e1", "10abc", "it's", "a\\b", "longer than ten characters"];
-const BINARIES: [&str; 6] = ["X''", "X'00'", "X'4142'", "X'61'", "X'FF00'", "X'313233'"];
+const BINARIES: [&str; 5] = ["X''", "X'00'", "X'4142'", "X'61'", "X'313233'"];
+// No UTF-8: such a literal cannot stand beside a text.
+const STORED_BINARIES: [&str; 3] = ["X'FF00'", "X'80'", "X'C3'"];
 const DATES: [&str; 8] = [
     "2020-02-29",
     "2019-12-31",
@@ -77,14 +67,14 @@ pub enum Edges {
 /// A literal of a kind, as an expression.
 pub fn literal(chance: &mut Chance, kind: Kind, edges: Edges) -> Tree {
     if chance.percent(NULL_PERCENT) {
-        return Tree::null();
+        return Tree::null().of(kind);
     }
     let at_edge = edges == Edges::Some && chance.percent(EDGE_PERCENT);
     let mut text = |usual: &[&'static str], edge: &[&'static str]| match at_edge {
         true => chance.one_of(edge),
         false => chance.one_of(usual),
     };
-    match kind {
+    let tree = match kind {
         Kind::Int if at_edge => Tree::int(chance.one_of(&INT_EDGES)),
         Kind::Int => Tree::int(chance.one_of(&INTS)),
         Kind::Decimal => typed(text(&DECIMALS, &DECIMAL_EDGES)),
@@ -98,7 +88,8 @@ pub fn literal(chance: &mut Chance, kind: Kind, edges: Edges) -> Tree {
         }
         Kind::Time => typed(&format!("TIME'{}'", text(&TIMES, &TIME_EDGES))),
         Kind::Json => typed(&format!("CAST('{}' AS JSON)", text(&JSONS, &JSONS))),
-    }
+    };
+    tree.of(kind)
 }
 
 fn typed(sql: &str) -> Tree {
@@ -112,6 +103,7 @@ fn typed(sql: &str) -> Tree {
 pub fn stored(chance: &mut Chance, kind: Kind, edges: Edges) -> Tree {
     match kind {
         Kind::Json => Tree::text(chance.one_of(&JSONS)),
+        Kind::Binary if chance.percent(20) => Tree::from(chance.one_of(&STORED_BINARIES)),
         Kind::Date if chance.percent(50) => Tree::text(chance.one_of(&DATES)),
         Kind::DateTime if chance.percent(50) => {
             Tree::text(&format!("{} {}", chance.one_of(&DATES), chance.one_of(&TIMES_OF_DAY)))

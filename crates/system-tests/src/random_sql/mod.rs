@@ -5,7 +5,7 @@
 //! and can be written for either server, or with its literals as parameters.
 //!
 //! - [`tree`], [`chance`]: statements as trees; what a seed chooses.
-//! - [`kind`], [`templates`], [`expression`], [`schema`], [`definitions`], [`query`], [`change`]: the grammar.
+//! - [`kind`], [`value_kind`], [`templates`], [`expression`], [`schema`], [`definitions`], [`query`], [`change`]: the grammar.
 //! - [`check`]: oracles that need one server: query partitioning (TLP), the predicate counted without an index (NoREC), a row that must be
 //!   found (PQS), and plans that must not matter.
 //! - [`answer`], [`beside`], [`explained`]: what a server answers, MariaDB beside it, and where MariaDB is not MySQL.
@@ -30,6 +30,7 @@ pub mod shrink;
 pub mod step;
 pub mod templates;
 pub mod tree;
+pub mod value_kind;
 pub mod world;
 
 pub use generator::{Generator, Oracles};

@@ -123,9 +123,10 @@ impl Generator {
         if self.nesting < NESTING_MAX && self.chance.percent(10) {
             return self.derived(&alias);
         }
-        let table = match self.schema.views.is_empty() || self.chance.percent(85) {
-            true => self.chance.pick(&self.schema.tables).clone(),
-            false => self.chance.pick(&self.schema.views).clone(),
+        let (tables, views) = self.readable();
+        let table = match views.is_empty() || self.chance.percent(85) {
+            true => self.chance.pick(&tables).clone(),
+            false => self.chance.pick(&views).clone(),
         };
         let hint = self.index_hint(&table);
         let order = table.has_id_key.then(|| vec![format!("{alias}.id")]);
@@ -143,7 +144,8 @@ impl Generator {
     }
 
     fn derived(&mut self, alias: &str) -> (Tree, Scope, Option<Vec<String>>) {
-        let table = self.chance.pick(&self.schema.tables).clone();
+        let (tables, _) = self.readable();
+        let table = self.chance.pick(&tables).clone();
         let inner = self.alias();
         let scope = table.scope(&inner);
         self.nesting += 1;
@@ -164,6 +166,10 @@ impl Generator {
     pub fn aggregate(&mut self, scope: &Scope) -> Tree {
         let number = self.chance.one_of(&[Kind::Int, Kind::Decimal]);
         let any = self.kind();
+        let is_there = |kind| scope.columns.iter().any(|column| column.kind == kind);
+        if !is_there(number) || !is_there(any) {
+            return Tree::from("COUNT(*)").expression();
+        }
         let text = |value: Tree, kind| match kind {
             Kind::Text => sql!["TRIM(LOWER(", value, "))"],
             _ => value,
@@ -205,7 +211,8 @@ impl Generator {
         let mut keys = Vec::new();
         for number in 0..self.chance.below(3) {
             let key = self.chance.pick(&from.scope.columns).clone();
-            if key.kind != Kind::Json {
+            let is_there = keys.iter().any(|other: &Tree| *other == Tree::from(key.sql.as_str()));
+            if key.kind != Kind::Json && !is_there {
                 items.push(sql![stable(&key.sql, key.kind), format!(" AS k{number}")].optional());
                 keys.push(Tree::from(key.sql));
             }
@@ -293,7 +300,7 @@ impl Generator {
 
     /// One value out of a query.
     pub fn scalar_subquery(&mut self, outer: &Scope, kind: Kind) -> Tree {
-        if self.nesting >= NESTING_MAX || self.schema.tables.is_empty() {
+        if self.nesting >= NESTING_MAX || self.readable().0.is_empty() {
             return self.literal(kind);
         }
         self.nesting += 1;
@@ -311,7 +318,7 @@ impl Generator {
     }
 
     pub fn subquery_condition(&mut self, outer: &Scope) -> Tree {
-        if self.nesting >= NESTING_MAX || self.schema.tables.is_empty() {
+        if self.nesting >= NESTING_MAX || self.readable().0.is_empty() {
             return self.condition(outer, 0);
         }
         self.nesting += 1;

@@ -114,7 +114,9 @@ impl Generator {
             }
         };
         self.edges = Edges::Some;
-        let is_query = matches!(number, 25..);
-        Step::Run { tree, is_prepared: is_prepared && is_query }
+        // The type of a parameter is settled at PREPARE in MySQL, at EXECUTE in MariaDB: set operations show that.
+        let sql = tree.sql(Dialect::MySql);
+        let is_united = [" UNION ", " EXCEPT ", " INTERSECT "].iter().any(|operator| sql.contains(operator));
+        Step::Run { tree, is_prepared: is_prepared && number >= 25 && !is_united }
     }
 }

@@ -1,5 +1,6 @@
 //! Statements as trees: written for either server, with literals or parameters, and made smaller piece by piece.
 
+use super::value_kind::Kind;
 use crate::Value;
 
 /// A literal that can be a parameter as well.
@@ -28,8 +29,8 @@ pub enum Tree {
         items: Vec<Tree>,
         at_least: usize,
     },
-    /// May become any expression inside it, or a literal.
-    Expression(Box<Tree>),
+    /// May become any expression of its kind inside it, or a literal.
+    Expression(Box<Tree>, Option<Kind>),
     /// A table or view under an alias, with its index hint.
     Table {
         name: String,
@@ -97,8 +98,17 @@ impl Tree {
         Tree::Optional(Box::new(self))
     }
 
+    /// An expression of no kind in particular: a condition.
     pub fn expression(self) -> Tree {
-        Tree::Expression(Box::new(self))
+        Tree::Expression(Box::new(self), None)
+    }
+
+    /// The expression, now known to be of that kind.
+    pub fn of(self, kind: Kind) -> Tree {
+        match self {
+            Tree::Expression(tree, _) => Tree::Expression(tree, Some(kind)),
+            other => Tree::Expression(Box::new(other), Some(kind)),
+        }
     }
 
     /// A list with commas of which one item must stay.
@@ -153,13 +163,17 @@ impl Tree {
                 all.extend(tree.smaller().into_iter().map(Tree::optional));
                 all
             }
-            Tree::Expression(tree) => {
+            Tree::Expression(tree, kind) => {
                 let mut all = Vec::new();
                 if !matches!(**tree, Tree::Literal(_)) {
-                    tree.expressions_inside(&mut all);
-                    all.extend([Tree::null(), Tree::int(1)]);
+                    tree.expressions_inside(*kind, &mut all);
+                    all.push(Tree::Expression(Box::new(Tree::Literal(Literal::Null)), *kind));
+                    if matches!(kind, None | Some(Kind::Int)) {
+                        all.push(Tree::Expression(Box::new(Tree::Literal(Literal::Int(1))), *kind));
+                    }
                 }
-                all.extend(tree.smaller().into_iter().map(Tree::expression));
+                let inside = tree.smaller().into_iter();
+                all.extend(inside.map(|tree| Tree::Expression(Box::new(tree), *kind)));
                 all
             }
             Tree::Sequence(pieces) => each_smaller(pieces).into_iter().map(Tree::Sequence).collect(),
@@ -179,14 +193,14 @@ impl Tree {
         }
     }
 
-    /// The outermost expressions beneath this tree.
-    fn expressions_inside(&self, found: &mut Vec<Tree>) {
+    /// The outermost expressions of a kind beneath this tree.
+    fn expressions_inside(&self, wanted: Option<Kind>, found: &mut Vec<Tree>) {
         match self {
             Tree::Text(_) | Tree::Dialect { .. } | Tree::Literal(_) | Tree::Table { .. } => {}
-            Tree::Expression(_) => found.push(self.clone()),
-            Tree::Optional(tree) => tree.expressions_inside(found),
-            Tree::Sequence(pieces) => pieces.iter().for_each(|piece| piece.expressions_inside(found)),
-            Tree::List { items, .. } => items.iter().for_each(|item| item.expressions_inside(found)),
+            Tree::Expression(_, kind) if *kind == wanted => found.push(self.clone()),
+            Tree::Optional(tree) | Tree::Expression(tree, _) => tree.expressions_inside(wanted, found),
+            Tree::Sequence(pieces) => pieces.iter().for_each(|piece| piece.expressions_inside(wanted, found)),
+            Tree::List { items, .. } => items.iter().for_each(|item| item.expressions_inside(wanted, found)),
         }
     }
 }
@@ -220,7 +234,7 @@ impl Writer<'_> {
                 Dialect::MariaDb => mariadb,
             }),
             Tree::Sequence(pieces) => pieces.iter().for_each(|piece| self.write(piece)),
-            Tree::Optional(tree) | Tree::Expression(tree) => self.write(tree),
+            Tree::Optional(tree) | Tree::Expression(tree, _) => self.write(tree),
             Tree::List { separator, items, .. } => {
                 for (number, item) in items.iter().enumerate() {
                     if number > 0 {
