@@ -71,7 +71,13 @@ impl Generator {
         }
         let verb = self.chance.one_of(&["INSERT", "INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
         let tail = match verb == "INSERT" && self.chance.percent(35) {
-            true => sql![" ON DUPLICATE KEY UPDATE ", self.assignments(table, "")].optional(),
+            true => {
+                // A subquery there cannot read the table's columns: 1235.
+                let nesting = std::mem::replace(&mut self.nesting, usize::MAX);
+                let assignments = self.assignments(table, "");
+                self.nesting = nesting;
+                sql![" ON DUPLICATE KEY UPDATE ", assignments].optional()
+            }
             false => Tree::nothing(),
         };
         sql![verb, " INTO ", target(table, &columns), " VALUES ", Tree::list(rows), tail]

@@ -145,7 +145,9 @@ impl Generator {
 
     /// The definition, and whether it takes no NULL.
     fn column_definition(&mut self, column: &Column) -> (Tree, bool) {
-        let is_required = !column.sql_type.ends_with(" NULL") && self.chance.percent(25);
+        // With IGNORE a NULL becomes a date of zeros there, which IS NULL finds in MySQL and MariaDB alone.
+        let is_date = matches!(column.kind, Kind::Date | Kind::DateTime);
+        let is_required = !column.sql_type.ends_with(" NULL") && !is_date && self.chance.percent(25);
         let not_null = if is_required { Tree::from(" NOT NULL").optional() } else { Tree::nothing() };
         let has_default = !column.is_long() && column.kind != Kind::Json && self.chance.percent(30);
         let default = match has_default {
@@ -277,7 +279,9 @@ impl Generator {
             true => {
                 let column = (*self.chance.pick(&columns)).clone();
                 let nesting = std::mem::replace(&mut self.nesting, usize::MAX);
+                self.changed_table = Some(table.name.clone());
                 let value = self.value(&table.scope("NEW"), column.kind, 1);
+                self.changed_table = None;
                 self.nesting = nesting;
                 sql![format!("BEFORE {event} ON {} FOR EACH ROW SET NEW.{} = ", table.name, column.name), value]
             }

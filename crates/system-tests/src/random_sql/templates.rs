@@ -137,7 +137,7 @@ pub const COMMON: [(Kind, &[&str]); 8] = [
             "LEFT({S}, {i})",
             "RIGHT({S}, {i})",
             "LPAD({S}, {i}, 'xy')",
-            "RPAD({S}, {i}, {S})",
+            "RPAD({S}, {i}, 'b')",
             "TRIM({S})",
             "LTRIM({S})",
             "RTRIM({S})",

@@ -223,11 +223,12 @@ impl Writer<'_> {
         match tree {
             Tree::Text(text) => self.sql.push_str(text),
             Tree::Literal(literal) => match &mut self.parameters {
-                Some(values) => {
+                // NULL has no type; a parameter has one.
+                Some(values) if *literal != Literal::Null => {
                     self.sql.push('?');
                     values.push(literal.value());
                 }
-                None => literal.write(&mut self.sql),
+                _ => literal.write(&mut self.sql),
             },
             Tree::Dialect { mysql, mariadb } => self.sql.push_str(match self.dialect {
                 Dialect::MySql => mysql,
