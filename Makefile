@@ -36,7 +36,7 @@ PYTHON_PROFILE ?= dist
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build dist deb test test-applications python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted mutants soak lint help test-packages applications-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build dist deb test test-applications python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted differential mutants soak lint help test-packages applications-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	exec $(TARGET_DIR)/release/shoal dev --data-dir $(DATA_DIR) --mysql-port $(PORT) $(ARGS)
@@ -105,6 +105,14 @@ bench-native: dist ## Measure the native client beside SQL and HandlerSocket, on
 
 sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
+
+# For `make differential`: how many seeds, how many statements each, and further options, for example DIFFERENTIAL="--only own".
+STATEMENTS ?= 500
+DIFFERENTIAL ?=
+differential: SEEDS = 20
+differential: bench-packages build ## Random SQL: beside MariaDB, against itself, on a cluster (SEEDS=20 STATEMENTS=500)
+	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example differential -- \
+		--seeds $(SEEDS) --statements $(STATEMENTS) $(DIFFERENTIAL)
 
 sim-planted: ## Plant bugs, and see after how many seeds the simulator finds each
 	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 500

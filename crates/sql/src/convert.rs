@@ -83,7 +83,8 @@ fn compare_across(converted: &Value, target: &SqlType, original: &Value, from: &
             Some(compare(converted, original, &sql_type))
         }
         (Value::Enum(member), Value::Str(text)) => {
-            (member.index > 0 && target.collation.equal(member.label(), text)).then_some(Ordering::Equal)
+            // What is no member was stored as the empty string (index 0), and is found by it.
+            target.collation.equal(member.label(), text).then_some(Ordering::Equal)
         }
         (Value::Set(members), Value::Str(text)) => {
             target.collation.equal(&members.text(), text).then_some(Ordering::Equal)

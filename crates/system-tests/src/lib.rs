@@ -24,6 +24,7 @@ mod harness;
 pub mod http;
 pub mod network;
 pub mod page;
+pub mod random_sql;
 pub mod rest;
 pub mod tap;
 pub mod terminal;

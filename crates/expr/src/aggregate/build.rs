@@ -112,7 +112,11 @@ impl Aggregate {
             AggregateKind::Average => {
                 let increment = u32::from(ctx.settings.div_precision_increment);
                 self.sql_type = match class {
-                    NumberClass::Double => double_like(&argument_type),
+                    NumberClass::Double => {
+                        let double = double_like(&argument_type);
+                        let decimals = (u32::from(double.decimals) + increment).min(u32::from(DECIMALS_NOT_FIXED));
+                        SqlType { decimals: decimals as u8, ..double }
+                    }
                     _ => types::decimal(precision + increment, scale + increment),
                 };
             }

@@ -97,14 +97,18 @@ fn result_type(
             };
             types::decimal(precision, scale)
         }
-        NumberClass::Double => SqlType { decimals: double_decimals(operator, left, right), ..SqlType::double() },
+        NumberClass::Double => {
+            let increment = ctx.settings.div_precision_increment;
+            SqlType { decimals: double_decimals(operator, left, right, increment), ..SqlType::double() }
+        }
     }
 }
 
 /// Digits that a DOUBLE result is shown with, when both operands have a fixed number of them.
-fn double_decimals(operator: ArithmeticOperator, left: &SqlType, right: &SqlType) -> u8 {
+fn double_decimals(operator: ArithmeticOperator, left: &SqlType, right: &SqlType, increment: u8) -> u8 {
     let fixed = |sql_type: &SqlType| match sql_type.base {
         BaseType::Float | BaseType::Double | BaseType::Decimal => sql_type.decimals,
+        BaseType::Null => 0,
         _ if sql_type.is_integer() => 0,
         _ => DECIMALS_NOT_FIXED,
     };
@@ -114,7 +118,7 @@ fn double_decimals(operator: ArithmeticOperator, left: &SqlType, right: &SqlType
     }
     match operator {
         ArithmeticOperator::Multiply => left.saturating_add(right).min(DECIMALS_NOT_FIXED),
-        ArithmeticOperator::Divide => DECIMALS_NOT_FIXED,
+        ArithmeticOperator::Divide => left.max(right).saturating_add(increment).min(DECIMALS_NOT_FIXED),
         _ => left.max(right),
     }
 }

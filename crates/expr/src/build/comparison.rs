@@ -211,6 +211,26 @@ fn may_fail(comparator: Comparator) -> bool {
     matches!(comparator, Comparator::Time)
 }
 
+/// The comparator of operands that are all texts: one collation for all of them, to which each contributes. `None` if
+/// they are compared in pairs. Errors: 1267, 1270 or 1271, by their number.
+fn texts(operands: &mut [&mut Expr], operation: &str, ctx: &BuildContext<'_>) -> Result<Option<Comparator>> {
+    let is_text = |expr: &Expr| match class_of(expr.sql_type()) {
+        Class::Text => !matches!(expr, Expr::Parameter(parameter) if parameter.untyped),
+        Class::Null => expr.is_null_literal(),
+        _ => false,
+    };
+    let count = operands.iter().filter(|expr| class_of(expr.sql_type()) == Class::Text).count();
+    if count < 2 || !operands.iter().all(|expr| is_text(expr)) {
+        return Ok(None);
+    }
+    let connection = ctx.settings.collation_connection;
+    let collation = collate::for_comparison(operands.iter().map(|expr| &**expr), operation, connection)?.collation;
+    for operand in operands.iter_mut() {
+        convert_charset(operand, collation, operation, ctx)?;
+    }
+    Ok(Some(Comparator::Text(collation)))
+}
+
 /// `value [NOT] BETWEEN low AND high`.
 pub fn between(
     mut value: Expr,
@@ -219,14 +239,19 @@ pub fn between(
     negated: bool,
     ctx: &BuildContext<'_>,
 ) -> Result<Expr> {
-    let low_comparator = prepare_comparison(&mut value, &mut low, "between", ctx)?;
-    let high_comparator = prepare_comparison(&mut value, &mut high, "between", ctx)?;
-    // The second preparation may have changed the value's character set.
-    let low_comparator = match (low_comparator, high_comparator) {
-        (Comparator::Text(first), Comparator::Text(second)) if first != second => {
-            prepare_comparison(&mut value, &mut low, "between", ctx)?
+    let (low_comparator, high_comparator) = match texts(&mut [&mut value, &mut low, &mut high], "between", ctx)? {
+        Some(comparator) => (comparator, comparator),
+        None => {
+            let low_comparator = prepare_comparison(&mut value, &mut low, "between", ctx)?;
+            let high_comparator = prepare_comparison(&mut value, &mut high, "between", ctx)?;
+            // The second preparation may have changed the value's character set.
+            match (low_comparator, high_comparator) {
+                (Comparator::Text(first), Comparator::Text(second)) if first != second => {
+                    (prepare_comparison(&mut value, &mut low, "between", ctx)?, high_comparator)
+                }
+                both => both,
+            }
         }
-        (comparator, _) => comparator,
     };
     // A mix of texts and numbers is compared as numbers on both sides.
     let (low_comparator, high_comparator) = match (low_comparator, high_comparator) {
@@ -258,8 +283,15 @@ pub fn in_list(mut value: Expr, list: Vec<Expr>, negated: bool, ctx: &BuildConte
     }
     let mut members = list;
     let mut comparators = Vec::with_capacity(members.len());
+    let shared = {
+        let mut operands: Vec<&mut Expr> = std::iter::once(&mut value).chain(&mut members).collect();
+        texts(&mut operands, " IN ", ctx)?
+    };
+    if let Some(comparator) = shared {
+        comparators = vec![comparator; members.len()];
+    }
     // Twice, because a member may change the character set in which all are compared.
-    for _ in 0..2 {
+    for _ in 0..if shared.is_some() { 0 } else { 2 } {
         comparators.clear();
         for member in &mut members {
             comparators.push(prepare_comparison(&mut value, member, " IN ", ctx)?);

@@ -39,13 +39,22 @@ pub fn common_type(exprs: &[&Expr], operation: &str, ctx: &BuildContext<'_>) -> 
     Ok((merged, coercibility))
 }
 
-/// The type of a column of a UNION of columns of these types. Errors: collations that do not mix.
-pub fn union_type(ctx: &BuildContext<'_>, left: &SqlType, right: &SqlType) -> Result<SqlType> {
-    if left == right {
-        return Ok(left.clone());
+/// The type of a column of a UNION of columns of these types, and how firm its collation is. Errors: collations that do
+/// not mix (1271).
+pub fn union_type(
+    ctx: &BuildContext<'_>,
+    left: (&SqlType, Coercibility),
+    right: (&SqlType, Coercibility),
+) -> Result<(SqlType, Coercibility)> {
+    let side = |(sql_type, coercibility): (&SqlType, Coercibility)| {
+        Expr::parameter(0, sql_type.clone(), true, coercibility)
+    };
+    let (sql_type, coercibility) = common_type(&[&side(left), &side(right)], "UNION", ctx)?;
+    if coercibility == Coercibility::NoCollation {
+        let message = "Illegal mix of collations for operation 'UNION'";
+        return Err(Error::new(ErrorCode::CantAggregateNCollations, message));
     }
-    let (left, right) = (Expr::column(0, left.clone(), true, ""), Expr::column(1, right.clone(), true, ""));
-    Ok(common_type(&[&left, &right], "UNION", ctx)?.0)
+    Ok((if left.0 == right.0 { left.0.clone() } else { sql_type }, coercibility))
 }
 
 /// Converts the expressions at `positions` to their common type and returns it.

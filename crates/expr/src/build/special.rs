@@ -56,7 +56,14 @@ pub fn trim(side: TrimSide, remove: Option<Expr>, text: Expr, ctx: &BuildContext
 pub fn char_function(arguments: Vec<Expr>, charset: Option<Charset>, ctx: &BuildContext<'_>) -> Result<Expr> {
     let bytes = function("CHAR", arguments, ctx)?;
     match charset {
-        Some(charset) if charset != Charset::Binary => super::convert_using(bytes, charset, ctx),
+        Some(charset) if charset != Charset::Binary => {
+            let mut text = super::convert_using(bytes, charset, ctx)?;
+            // As firm as a literal, whatever the numbers come from.
+            if let Expr::Call(call) = &mut text {
+                call.coercibility = Coercibility::Coercible;
+            }
+            Ok(text)
+        }
         _ => Ok(bytes),
     }
 }

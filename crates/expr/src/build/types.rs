@@ -1,6 +1,5 @@
 //! Rules about types: lengths, classes, the common type of several expressions, the type of untyped parameters.
 
-use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{BaseType, Collation, Error, ErrorCode, Result, SqlType, Value};
 
 use crate::collate;
@@ -85,7 +84,8 @@ pub(crate) fn as_text(sql_type: &SqlType, collation: Collation) -> SqlType {
 pub(crate) fn number_class(sql_type: &SqlType) -> NumberClass {
     match sql_type.base {
         BaseType::Decimal => NumberClass::Decimal,
-        BaseType::Null => NumberClass::Integer,
+        // As a text is: NULL has no type of its own.
+        BaseType::Null => NumberClass::Double,
         BaseType::Date => NumberClass::Integer,
         BaseType::Time | BaseType::DateTime | BaseType::Timestamp if sql_type.decimals == 0 => {
             NumberClass::Integer
@@ -266,11 +266,8 @@ fn merge_numbers(left: &SqlType, right: &SqlType) -> SqlType {
         if left.base == BaseType::Float && right.base == BaseType::Float {
             return left.clone();
         }
-        let decimals = match (left.decimals, right.decimals) {
-            (first, second) if is_float(left) && is_float(right) && first == second => first,
-            _ => DECIMALS_NOT_FIXED,
-        };
-        return SqlType { decimals, ..SqlType::double() };
+        // Fixed if both are: integers have none, and DECIMALS_NOT_FIXED is the largest.
+        return SqlType { decimals: left.decimals.max(right.decimals), ..SqlType::double() };
     }
     if left.base == BaseType::Decimal || right.base == BaseType::Decimal {
         return merge_decimals(left, right);

@@ -1,6 +1,7 @@
 //! Numeric functions: rounding, powers, logarithms, trigonometry, RAND, CRC32.
 
 use shoal_types::number::round_f64;
+use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, Value};
 
 use super::argument::{double, integer, optional_integer, text};
@@ -109,7 +110,15 @@ fn rounded(derivation: &mut Derivation<'_>) -> Result<ResultType> {
             let carry = u32::from(places < scale && derivation.name == "ROUND");
             types::decimal(integer_digits + carry + places, places)
         }
-        NumberClass::Double => SqlType::double(),
+        // A constant number of places is shown in full: ROUND(1e0, 2) is 1.00.
+        NumberClass::Double => {
+            let decimals = match places {
+                Some(places) => places.clamp(0, i64::from(DECIMALS_NOT_FIXED)) as u8,
+                None if matches!(argument.base, BaseType::Float | BaseType::Double) => argument.decimals,
+                None => DECIMALS_NOT_FIXED,
+            };
+            SqlType { decimals, ..SqlType::double() }
+        }
     };
     Ok(derivation.typed(sql_type))
 }

@@ -30,6 +30,12 @@ impl BuiltKey {
         self.primary || (self.index.unique && !self.nullable && whole)
     }
 
+    /// One of them would do.
+    fn does_the_same(&self, other: &BuiltKey) -> bool {
+        let (one, other) = (&self.index, &other.index);
+        one.columns == other.columns && one.unique == other.unique && one.method == other.method
+    }
+
     /// MySQL's order of keys.
     fn rank(&self) -> u8 {
         let prefixed = self.index.columns.iter().any(|part| part.prefix_length > 0);
@@ -83,9 +89,22 @@ pub fn build_keys(draft: &TableDraft, notes: &mut Vec<Warning>) -> Result<Vec<Bu
     let mut built: Vec<BuiltKey> = Vec::with_capacity(draft.keys.len());
     for key in &draft.keys {
         let name = key_name(key, &built)?;
-        built.push(build_key(draft, key, &name, notes)?);
+        let key = build_key(draft, key, &name, notes)?;
+        if key.origin.is_none() && built.iter().any(|other| key.does_the_same(other)) {
+            notes.push(duplicate_index(draft, &name));
+        }
+        built.push(key);
     }
     Ok(built)
+}
+
+fn duplicate_index(draft: &TableDraft, name: &str) -> Warning {
+    let message = format!(
+        "Duplicate index '{name}' defined on the table '{}.{}'. This is deprecated and will be disallowed in a future \
+         release.",
+        draft.database, draft.name
+    );
+    Warning { level: WarningLevel::Warning, code: ErrorCode::DupIndex, message }
 }
 
 /// The key's name: as written, or its first column's, with a number if that is taken. Errors: 1061, 1280, 1059.

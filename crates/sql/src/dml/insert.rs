@@ -40,7 +40,18 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
     ctx.eval.changes_data = true;
     ctx.eval.ignore_errors = plan.ignore;
     let mut run = Insertion::new(plan, settings, ctx);
-    match &plan.source {
+    if let Err(error) = add_source(&mut run, ctx).await {
+        // Rows before the one that is refused may be refused as well, and are first.
+        run.flush(ctx).await?;
+        return Err(error);
+    }
+    run.flush(ctx).await?;
+    run.finish()
+}
+
+/// All rows of the source; those that do not fill a batch are not written yet.
+async fn add_source(run: &mut Insertion<'_>, ctx: &mut ExecContext<'_>) -> Result<()> {
+    match &run.plan.source {
         InsertSource::Values(rows) => {
             for (done, row) in rows.iter().enumerate() {
                 run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
@@ -63,8 +74,7 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
             }
         }
     }
-    run.flush(ctx).await?;
-    run.finish()
+    Ok(())
 }
 
 /// The state of one INSERT; also fed by LOAD DATA.
@@ -401,10 +411,15 @@ impl<'p> Insertion<'p> {
         }
         let written: Vec<WrittenRow<'_>> = self.rows.iter().map(|new| WrittenRow { new, old: None }).collect();
         let outcomes = ctx.transaction.lock_parents(keys, &plan.table, &written).await?;
-        let mut outcomes = outcomes.into_iter();
+        let mut outcomes = outcomes.into_iter().enumerate();
         if !plan.ignore {
-            return outcomes.flatten().next().map_or(Ok(()), Err);
+            let orphan = outcomes.find_map(|(position, error)| Some((position, error?)));
+            return match orphan {
+                Some((position, error)) => Err(self.duplicate_up_to(position, ctx).await?.unwrap_or(error)),
+                None => Ok(()),
+            };
         }
+        let mut outcomes = outcomes.map(|(_, error)| error);
         let mut kept = 0;
         for position in 0..self.rows.len() {
             if let Some(Some(error)) = outcomes.next() {
@@ -423,6 +438,22 @@ impl<'p> Insertion<'p> {
         self.generated.truncate(kept);
         self.sources.truncate(kept);
         Ok(())
+    }
+
+    /// A duplicate among the rows up to that one, which has no parent: keys are looked at first, row after row. What is
+    /// written for that goes with the statement.
+    async fn duplicate_up_to(&self, position: usize, ctx: &mut ExecContext<'_>) -> Result<Option<Error>> {
+        let table = &self.plan.table;
+        if self.plan.replace {
+            return Ok(None);
+        }
+        let rows = &self.rows[..=position];
+        let outcomes = ctx.transaction.insert_many(table, rows, false).await?;
+        let found = rows.iter().zip(outcomes).find_map(|(row, outcome)| match outcome {
+            Inserted::Duplicate { index, .. } => Some(duplicate_entry(table, index, row)),
+            Inserted::Done => None,
+        });
+        Ok(found)
     }
 
     async fn duplicate(

@@ -7,12 +7,12 @@ use shoal_types::{Result, Value};
 
 use super::aggregate::Aggregator;
 use super::fetch::{MappedRow, TableReader, fill, position_map};
-use super::join::{JoinState, join, read_input};
+use super::join::{JoinState, join, join_by_subqueries, read_input};
 use super::lock_in_order;
 use super::output::Output;
 use super::recursion::WorkingTable;
 use super::set_operation::evaluate_limit;
-use super::subquery::{SubqueryState, fill_columns};
+use super::subquery::{SubqueryState, fill_columns, fill_some_columns};
 use super::window::rows::WindowRows;
 use super::{ExecContext, Flow, LocalFuture, RowBatch, RowConsumer};
 use crate::plan::windows::Windowing;
@@ -292,7 +292,10 @@ impl BlockRun<'_> {
             let mut done = 0;
             while done < batch.len() {
                 ctx.check_between_batches().await?;
-                let joined = join(step, &mut states[number], &batch, &mut done, block.width, ctx).await?;
+                let joined = match step.condition_subqueries.is_empty() {
+                    true => join(step, &mut states[number], &batch, &mut done, block.width, ctx).await?,
+                    false => join_by_subqueries(block, step, &mut states[number], &batch, &mut done, ctx).await?,
+                };
                 if self.join_from(number + 1, joined, states, output, ctx).await? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
@@ -311,7 +314,9 @@ impl BlockRun<'_> {
         let block = self.block;
         retain(&mut batch, block.filter.as_ref(), &mut ctx.eval)?;
         if !block.subqueries.is_empty() {
-            fill_columns(&block.subqueries, &mut self.subquery_states, &mut batch, ctx).await?;
+            // Those that a join has run for its pairs have their results already.
+            let is_left = |number| !block.steps.iter().any(|step| step.condition_subqueries.contains(&number));
+            fill_some_columns(&block.subqueries, is_left, &mut self.subquery_states, &mut batch, ctx).await?;
         }
         retain(&mut batch, block.late_filter.as_ref(), &mut ctx.eval)?;
         super::sleep_if_asked(ctx).await?;

@@ -16,8 +16,9 @@ use super::fetch::read_all;
 use super::lateral::{KeptColumns, lateral_rows};
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::memory::{Held, row_bytes};
+use super::subquery::{SubqueryState, fill_some_columns};
 use super::{ExecContext, HashMap, RowBatch};
-use crate::plan::{Input, JoinKind, JoinStep, TableInput};
+use crate::plan::{Block, Input, JoinKind, JoinStep, TableInput};
 use crate::table_usage::RowUse;
 
 /// What one step keeps between batches, and between the parts of one batch.
@@ -32,6 +33,8 @@ pub struct JoinState {
     place: PairPlace,
     /// The rows of a lateral input for the present outer row.
     lateral: Option<KeptRows>,
+    /// Of the subqueries that the condition reads.
+    subqueries: Vec<SubqueryState>,
 }
 
 /// Inner rows that were looked up for some rows of a batch.
@@ -95,6 +98,71 @@ pub async fn join(
             join_with_kept_rows(step, state, batch, done, width, ctx)
         }
     }
+}
+
+/// The same where the ON condition reads results of the block's subqueries, which are run for every pair.
+pub async fn join_by_subqueries(
+    block: &Block,
+    step: &JoinStep,
+    state: &mut JoinState,
+    batch: &RowBatch,
+    done: &mut usize,
+    ctx: &mut ExecContext<'_>,
+) -> Result<RowBatch> {
+    match &step.input {
+        Input::Table(input) if input.access.depends_on_row => {
+            let outers = *done..*done + 1;
+            state.looked_up = Some(look_up(step, input, batch, outers, ctx).await?);
+        }
+        _ if state.rows.is_none() => materialise(step, state, ctx).await?,
+        _ => {}
+    }
+    let outer = batch.row(*done);
+    let mut key = Vec::new();
+    let hashed = match (step.hash_keys.is_empty(), &state.looked_up) {
+        (false, None) => {
+            let expressions = step.hash_keys.iter().map(|(outer, _)| outer);
+            let has_key = hash_key(expressions, outer, &mut ctx.eval, &mut key)?;
+            Some(state.by_key.get(key.as_slice()).filter(|_| has_key).map_or(&[][..], |positions| positions))
+        }
+        _ => None,
+    };
+    let JoinState { rows, looked_up, place, subqueries, .. } = state;
+    let count = match (&*looked_up, hashed, &*rows) {
+        (Some(looked_up), ..) => looked_up.found[0].len(),
+        (None, Some(positions), _) => positions.len(),
+        (None, None, rows) => rows.as_ref().map_or(0, KeptRows::row_count),
+    };
+    let mut joined = RowBatch::new(block.width);
+    let mut tried = 0;
+    while tried < count {
+        ctx.check_between_batches().await?;
+        let mut pairs = RowBatch::new(block.width);
+        let some = tried..count.min(tried + ROWS_PER_CHECK);
+        tried = some.end;
+        for number in some {
+            let inner = match (&*looked_up, hashed, &*rows) {
+                (Some(looked_up), ..) => &looked_up.found[0][number][..],
+                (None, Some(positions), Some(rows)) => rows.row(positions[number] as usize),
+                (None, None, Some(rows)) => rows.row(number),
+                (None, _, None) => continue,
+            };
+            push_pair(step, outer, inner, &mut pairs);
+        }
+        let is_read = |number| step.condition_subqueries.contains(&number);
+        fill_some_columns(&block.subqueries, is_read, subqueries, &mut pairs, ctx).await?;
+        for number in 0..pairs.len() {
+            joined.push(pairs.row(number));
+            if keep_if(step.condition.as_ref(), &mut joined, &mut ctx.eval)? {
+                place.matched = true;
+                keep_if(step.filter.as_ref(), &mut joined, &mut ctx.eval)?;
+            }
+        }
+    }
+    end_outer_row(step, outer, place, &mut joined, &mut ctx.eval)?;
+    *looked_up = None;
+    *done += 1;
+    Ok(joined)
 }
 
 /// Reads an input that does not depend on other rows, in the order of `step.columns`.
@@ -310,16 +378,20 @@ fn add_pair(
     joined: &mut RowBatch,
     eval: &mut EvalContext<'_>,
 ) -> Result<bool> {
-    let row = joined.push(outer);
-    for (value, &(_, position)) in inner.iter().zip(&step.columns) {
-        row[position] = value.clone();
-    }
+    push_pair(step, outer, inner, joined);
     if !keep_if(step.condition.as_ref(), joined, eval)? {
         return Ok(false);
     }
     // A pair that the filter drops has matched all the same.
     keep_if(step.filter.as_ref(), joined, eval)?;
     Ok(true)
+}
+
+fn push_pair(step: &JoinStep, outer: &[Value], inner: &[Value], joined: &mut RowBatch) {
+    let row = joined.push(outer);
+    for (value, &(_, position)) in inner.iter().zip(&step.columns) {
+        row[position] = value.clone();
+    }
 }
 
 /// Takes the last row away again unless it fulfils the condition.

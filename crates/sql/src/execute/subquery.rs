@@ -57,8 +57,19 @@ pub async fn fill_columns(
     batch: &mut RowBatch,
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
+    fill_some_columns(columns, |_| true, states, batch, ctx).await
+}
+
+/// The same of those columns alone whose numbers are wanted.
+pub async fn fill_some_columns(
+    columns: &[SubqueryColumn],
+    is_wanted: impl Fn(usize) -> bool,
+    states: &mut Vec<SubqueryState>,
+    batch: &mut RowBatch,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
     states.resize_with(columns.len(), || SubqueryState::new(ctx.memory));
-    for (column, state) in columns.iter().zip(states) {
+    for (_, (column, state)) in columns.iter().zip(states).enumerate().filter(|(number, _)| is_wanted(*number)) {
         for row in 0..batch.len() {
             ctx.check_between_batches().await?;
             if !is_needed(column, batch.row(row), ctx)? {

@@ -212,6 +212,12 @@ fn fits(table: &Table, position: usize, comparator: Comparator, operator: Compar
         BaseType::Date | BaseType::DateTime | BaseType::Timestamp => comparator == Comparator::DateTime,
         BaseType::Time => comparator == Comparator::Time,
         BaseType::Char | BaseType::VarChar | BaseType::Text => comparator == Comparator::Text(sql_type.collation),
+        // Where the empty string is a member, it is equal to two keys: the member's, and that of values which are none.
+        BaseType::Enum
+            if sql_type.labels.iter().flat_map(|labels| labels.iter()).any(|label| label.is_empty()) =>
+        {
+            false
+        }
         BaseType::Enum | BaseType::Set => {
             equality && matches!(comparator, Comparator::Text(collation) if collation == sql_type.collation)
         }

@@ -100,7 +100,7 @@ pub fn plan_block(
             planner.conjuncts.push(Conjunct { expression: conjunct, tables, used: false });
         }
     }
-    planner.outer_joins_to_inner(&mut parts);
+    late.extend(planner.outer_joins_to_inner(&mut parts));
     let order = wanted_order(&block, scope, &parts);
     let sorted_by_index = planner.place_all(parts, &order, &mut block)?;
     if sorted_by_index {
@@ -202,7 +202,9 @@ impl Planner<'_> {
     }
 
     /// A WHERE comparison on a column of an outer join's inner table throws away its NULL rows: the join is an inner one.
-    fn outer_joins_to_inner(&mut self, parts: &mut [Part]) {
+    /// Returns what reads subqueries of the conditions that are WHERE's from here on.
+    fn outer_joins_to_inner(&mut self, parts: &mut [Part]) -> Vec<Expr> {
+        let mut late = Vec::new();
         for part in parts.iter_mut().filter(|part| part.kind == JoinKind::LeftOuter && part.nested.is_none()) {
             let rejects = |conjunct: &Conjunct| {
                 let Expr::Call(call) = &conjunct.expression else { return false };
@@ -222,11 +224,16 @@ impl Planner<'_> {
             if self.conjuncts.iter().any(rejects) {
                 part.kind = JoinKind::Inner;
                 for expression in part.on.drain(..) {
+                    if reads_subquery(&expression) {
+                        late.push(expression);
+                        continue;
+                    }
                     let tables = self.tables_of(&expression);
                     self.conjuncts.push(Conjunct { expression, tables, used: false });
                 }
             }
         }
+        late
     }
 
     /// Orders the parts and makes a step of each. True if the first step yields the wanted order.
@@ -409,6 +416,7 @@ impl Planner<'_> {
             kind,
             hash_keys: Vec::new(),
             condition: None,
+            condition_subqueries: Vec::new(),
             filter: None,
             name,
             possible_keys: possible,
@@ -530,7 +538,7 @@ impl Planner<'_> {
         tree: JoinTree,
         tables: Vec<usize>,
         kind: JoinKind,
-        on: Vec<Expr>,
+        mut on: Vec<Expr>,
         placed: &[usize],
     ) -> Result<JoinStep> {
         let mut pool = Vec::new();
@@ -540,8 +548,16 @@ impl Planner<'_> {
             let what = "a LATERAL reference from within a nested outer join to a table before it";
             return Err(Error::unsupported(what));
         }
+        if parts.iter().flat_map(|part| &part.on).any(reads_subquery) {
+            return Err(Error::unsupported("a subquery in ON of an outer join inside another one"));
+        }
         let around = std::mem::take(&mut self.conjuncts);
         for expression in pool {
+            // Subqueries are the outer block's: what reads them is tested there, for each pair.
+            if reads_subquery(&expression) {
+                on.push(expression);
+                continue;
+            }
             let tables = self.tables_of(&expression);
             self.conjuncts.push(Conjunct { expression, tables, used: false });
         }
@@ -584,6 +600,7 @@ impl Planner<'_> {
             kind,
             hash_keys: Vec::new(),
             condition: None,
+            condition_subqueries: Vec::new(),
             filter: None,
             name: self.scope.tables[tables[0]].name.clone(),
             possible_keys: Vec::new(),
@@ -634,6 +651,8 @@ fn pack(block: &mut Block, subquery_places: &[(bool, usize)]) {
         *expression = present.map_columns(&mut |position| place(position));
     });
     for step in &mut block.steps {
+        let read = step.condition.iter().flat_map(Expr::columns_used);
+        step.condition_subqueries = read.filter_map(|position| position.checked_sub(subqueries_from)).collect();
         let kept: Vec<bool> =
             step.columns.iter().map(|&(_, position)| used.binary_search(&position).is_ok()).collect();
         let mut places = Vec::with_capacity(kept.len());

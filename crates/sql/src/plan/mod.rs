@@ -17,7 +17,7 @@ pub mod windows;
 use std::sync::Arc;
 
 use shoal_cluster::{Program, Table};
-use shoal_expr::{Aggregate, Expr};
+use shoal_expr::{Aggregate, Coercibility, Expr};
 use shoal_types::SqlType;
 
 use crate::frontend::ResultColumn;
@@ -121,6 +121,19 @@ impl Block {
 }
 
 impl QueryPlan {
+    /// How firm the collation of a column is: of a constant less than of a table's column.
+    pub fn coercibility(&self, column: usize) -> Coercibility {
+        match &self.body {
+            QueryBody::Block(block) => block.projection.get(column).map(Expr::coercibility),
+            QueryBody::SetOperation(operation) => {
+                let rest = operation.rest.iter().map(|term| term.query.coercibility(column));
+                rest.chain([operation.first.coercibility(column)]).min()
+            }
+            QueryBody::Call(_) => None,
+        }
+        .unwrap_or(Coercibility::Implicit)
+    }
+
     /// One SELECT without tables.
     pub fn reads_no_rows(&self) -> bool {
         matches!(&self.body, QueryBody::Block(block) if block.reads_no_rows())
@@ -180,6 +193,8 @@ pub struct JoinStep {
     pub hash_keys: Vec<(Expr, Expr)>,
     /// ON conditions over the joined row including this input.
     pub condition: Option<Expr>,
+    /// Which of the block's subqueries the condition reads: they are run for every pair of rows.
+    pub condition_subqueries: Vec<usize>,
     /// WHERE conjuncts that can be tested once this input is there.
     pub filter: Option<Expr>,
     /// For EXPLAIN and messages.

@@ -75,9 +75,12 @@ impl Resolver<'_> {
         }
         let mut columns = first.columns.clone();
         for (position, column) in columns.iter_mut().enumerate() {
+            let mut coercibility = first.coercibility(position);
             for term in &terms {
                 let other = &term.query.columns[position];
-                column.sql_type = build::union_type(self.build(), &column.sql_type, &other.sql_type)?;
+                let theirs = (&other.sql_type, term.query.coercibility(position));
+                let united = build::union_type(self.build(), (&column.sql_type, coercibility), theirs)?;
+                (column.sql_type, coercibility) = united;
                 column.flags.not_null &= other.flags.not_null;
             }
             let not_null = column.flags.not_null;

@@ -1,8 +1,9 @@
 //! Subqueries in expressions: which run once, which run for every row, and where their results go.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use shoal_expr::{CompareOperator, Expr, build};
+use shoal_expr::{Coercibility, CompareOperator, Expr, build};
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
@@ -89,10 +90,13 @@ impl Resolver<'_> {
         let mut types = Vec::with_capacity(left.len());
         let mut converted = Vec::with_capacity(left.len());
         for (position, expression) in left.into_iter().enumerate() {
-            let column = &resolved.plan.columns[position].sql_type;
-            let target = match common_key_type(expression.sql_type(), column) {
+            let (mut ours, mut column) =
+                (expression.sql_type().clone(), resolved.plan.columns[position].sql_type.clone());
+            let firmness = (expression.coercibility(), resolved.plan.coercibility(position));
+            agree_on_collation((&mut ours, firmness.0), (&mut column, firmness.1));
+            let target = match common_key_type(&ours, &column) {
                 Some(target) => target,
-                None => build::comparison_type(self.build(), &expression, column)?,
+                None => build::comparison_type(self.build(), &expression, &column)?,
             };
             converted.push(build::convert_expr(expression, &target, self.build())?);
             types.push(target);
@@ -121,8 +125,11 @@ impl Resolver<'_> {
         let left = self.expression(left)?;
         let resolved = self.nested(query)?;
         one_column(&resolved.plan)?;
-        let ours = Expr::column(0, left.sql_type().clone(), true, "left");
-        let theirs = Expr::column(1, resolved.plan.columns[0].sql_type.clone(), true, "right");
+        let (mut ours, mut theirs) = (left.sql_type().clone(), resolved.plan.columns[0].sql_type.clone());
+        let firmness = (left.coercibility(), resolved.plan.coercibility(0));
+        agree_on_collation((&mut ours, firmness.0), (&mut theirs, firmness.1));
+        let ours = Expr::column(0, ours, true, "left");
+        let theirs = Expr::column(1, theirs, true, "right");
         let compare = build::comparison(operator, ours, theirs, self.build())?;
         let kind = SubqueryKind::Quantified { left, compare, all };
         Ok(self.place(resolved, kind, SqlType::bigint(false), true))
@@ -160,6 +167,7 @@ impl Resolver<'_> {
         nullable: bool,
     ) -> Expr {
         forget_row_order(&mut resolved.plan);
+        let coercibility = resolved.plan.coercibility(0);
         let is_single = matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
         let is_once = self.block().calls_once || !resolved.plan.is_run_each_time();
         let is_call = matches!(resolved.plan.body, crate::plan::QueryBody::Call(_));
@@ -169,12 +177,8 @@ impl Resolver<'_> {
             let slot = self.next_slot;
             self.next_slot += 1;
             let exists = matches!(kind, SubqueryKind::Exists);
+            let coercibility = if sql_type.is_string() { coercibility } else { Coercibility::Numeric };
             self.block().constants.push(ConstantSubquery { plan: Arc::new(resolved.plan), slot, exists });
-            let coercibility = if sql_type.is_string() {
-                shoal_expr::Coercibility::Implicit
-            } else {
-                shoal_expr::Coercibility::Numeric
-            };
             return Expr::parameter(slot, sql_type, nullable, coercibility);
         }
         let block = self.block();
@@ -191,6 +195,19 @@ impl Resolver<'_> {
         block.subquery_places.push(place);
         let position = SUBQUERY_BASE + block.subquery_places.len() - 1;
         Expr::column(position, sql_type, nullable, "subquery")
+    }
+}
+
+/// Of two texts of one character set, the one with the firmer collation gives it to the other: a constant has that of a column.
+fn agree_on_collation(left: (&mut SqlType, Coercibility), right: (&mut SqlType, Coercibility)) {
+    let are_texts = left.0.is_string() && right.0.is_string();
+    if !are_texts || left.0.collation.charset() != right.0.collation.charset() {
+        return;
+    }
+    match left.1.cmp(&right.1) {
+        Ordering::Less => right.0.collation = left.0.collation,
+        Ordering::Greater => left.0.collation = right.0.collation,
+        Ordering::Equal => {}
     }
 }
 

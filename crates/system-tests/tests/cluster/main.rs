@@ -19,6 +19,7 @@ mod management;
 mod ndbinfo;
 mod network;
 mod pause;
+mod random_sql;
 mod refusal;
 mod rest;
 mod rolling;

@@ -52,6 +52,7 @@ mod protocol;
 mod proxy_protocol;
 mod proxy_users;
 mod query_logs;
+mod random_sql;
 mod read_only;
 mod rest;
 mod roles;

@@ -383,6 +383,7 @@ error_codes! {
     FkColumnCannotDrop 1828 b"HY000",
     FkColumnCannotDropChild 1829 b"HY000",
     FkColumnNotNull 1830 b"HY000",
+    DupIndex 1831 b"HY000",
     FkColumnCannotChange 1832 b"HY000",
     FkColumnCannotChangeChild 1833 b"HY000",
     MalformedPacket 1835 b"HY000",

@@ -1,0 +1,85 @@
+//! Where MariaDB 10.11 is known not to be MySQL 8.4, each with its reason. Nothing else is tolerated.
+
+use std::collections::BTreeMap;
+
+use super::answer::{Answer, Outcome};
+
+/// Numbers of MariaDB's own for what MySQL has another number: MySQL's, MariaDB's.
+const NUMBERS: [(u16, u16); 4] = [(3819, 4025), (3105, 1906), (3106, 1906), (3823, 1901)];
+const OWN_NUMBER: &str = "errors of CHECK and of generated columns have numbers of MariaDB's own";
+
+/// Texts in rows: MySQL's, MariaDB's, why.
+const TEXTS: [(&str, &str, &str); 1] =
+    [("838:59:59.000000", "838:59:59.999999", "the largest TIME of MariaDB has a fraction")];
+
+/// Which of several mixes of collations is told first differs, and so does whether an unused one is.
+const MIXES: [u16; 3] = [1267, 1270, 1271];
+
+/// The reason why the two answers may differ, if it is one of those that are known.
+pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
+    let renumbered =
+        |number: u16| NUMBERS.iter().find(|(_, own)| *own == number).map_or(number, |(mysql, _)| *mysql);
+    match (shoal.errno(), mariadb.errno()) {
+        (Some(1364), _) if sql.contains(" ON DUPLICATE KEY UPDATE ") => {
+            Some("a column that ON DUPLICATE KEY UPDATE names needs no default in MariaDB")
+        }
+        // DEFAULT of a column that has none: MariaDB comes to it row by row, MySQL too; Shoal looks before the first row.
+        (Some(1364), Some(_)) if sql.contains("DEFAULT") => {
+            Some("left: a missing default is told before errors of rows in front of it")
+        }
+        (Some(1292), None) if mariadb.warnings.contains_key(&1292) => {
+            Some("a conversion that loses something in WHERE of a change is an error in MySQL alone")
+        }
+        (None, Some(4025)) if sql.contains(" IGNORE ") && shoal.warnings.contains_key(&3819) => {
+            Some("IGNORE of one row or of UPDATE does not ignore a CHECK in MariaDB")
+        }
+        (Some(one), Some(other)) if MIXES.contains(&one) && MIXES.contains(&other) => {
+            Some("of several mixes of collations another one is told first")
+        }
+        (Some(one), Some(other)) => (one == renumbered(other)).then_some(OWN_NUMBER),
+        (None, None) if shoal.outcome == mariadb.outcome => explained_warnings(sql, shoal, mariadb, renumbered),
+        _ => explained_texts(shoal, mariadb),
+    }
+}
+
+fn explained_warnings(
+    sql: &str,
+    shoal: &Answer,
+    mariadb: &Answer,
+    renumbered: impl Fn(u16) -> u16,
+) -> Option<&'static str> {
+    let theirs: BTreeMap<u16, usize> =
+        mariadb.warnings.iter().map(|(number, count)| (renumbered(*number), *count)).collect();
+    if shoal.warnings == theirs {
+        return Some(OWN_NUMBER);
+    }
+    let without = |warnings: &BTreeMap<u16, usize>, numbers: &[u16]| {
+        let mut rest = warnings.clone();
+        rest.retain(|number, _| !numbers.contains(number));
+        rest
+    };
+    if sql.starts_with("UPDATE IGNORE ") && without(&shoal.warnings, &[1062]) == theirs {
+        return Some("UPDATE IGNORE tells of no duplicates in MariaDB");
+    }
+    if shoal.warnings.contains_key(&3020) && without(&shoal.warnings, &[3020]) == without(&theirs, &[1365]) {
+        return Some("a logarithm of what has none is a division by zero in MariaDB");
+    }
+    let keys = [1062, 1452];
+    if sql.starts_with("INSERT IGNORE ") && without(&shoal.warnings, &keys) == without(&theirs, &keys) {
+        return Some("left: INSERT IGNORE of a row that is a duplicate and has no parent tells of the parent");
+    }
+    None
+}
+
+fn explained_texts(shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
+    let Outcome::Rows { rows, .. } = &mariadb.outcome else { return None };
+    for (mysql, own, reason) in TEXTS {
+        let mut changed: Vec<Vec<String>> = rows.clone();
+        changed.iter_mut().flatten().for_each(|value| *value = value.replace(own, mysql));
+        changed.sort();
+        if shoal.sorted_rows().as_ref() == Some(&changed) {
+            return Some(reason);
+        }
+    }
+    None
+}
