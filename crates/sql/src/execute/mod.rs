@@ -34,7 +34,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
 use memory::StatementMemory;
-pub use programs::Programs;
+pub use programs::{Called, Programs};
 
 /// Maps of keys that come from rows; their hash is seeded anew in every process.
 type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;

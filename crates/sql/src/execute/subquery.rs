@@ -105,6 +105,9 @@ async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut E
         SubqueryKind::Exists => Some(1),
         _ => None,
     };
+    if let (SubqueryKind::Scalar, Some(call)) = (&column.kind, column.plan.as_call()) {
+        return ctx.call_function_with(call, bindings).await.map(Found::Value);
+    }
     let mut found = ctx.run_collect_with(&column.plan, bindings, limit).await?;
     Ok(match &column.kind {
         SubqueryKind::Exists => Found::Value(Value::from(!found.rows.is_empty())),

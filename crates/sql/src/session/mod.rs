@@ -13,6 +13,7 @@ mod logged;
 mod news;
 mod planner;
 pub mod plans;
+pub mod point_read;
 pub mod prepared;
 mod profiling;
 mod program;
@@ -304,8 +305,7 @@ impl Session {
 
     /// Everything besides the dictionary that a plan depends on, as one number.
     pub fn settings_key(&self) -> u64 {
-        let explicit = u64::from(self.locks_reads());
-        (self.settings_version ^ self.inside_key) << 1 | explicit
+        plans::settings_key(self.settings_version, self.inside_key, self.locks_reads())
     }
 
     /// Plain SELECTs lock: SERIALIZABLE inside a transaction.
