@@ -2,7 +2,7 @@
 //!
 //! Queries stand in queries: whoever meets one in a plan runs it by the methods of [`ExecContext`] here.
 
-use shoal_expr::{NoRow, Settings};
+use shoal_expr::{Expr, NoRow, Settings};
 use shoal_types::{Result, Value};
 
 use super::consumer::Collect;
@@ -91,14 +91,32 @@ impl ExecContext<'_> {
         programs.call(&call.function, arguments, self).outcome().await
     }
 
-    /// The same with some parameter slots set.
+    /// The same with some parameter slots set. An argument that depends on the row is such a slot, and nothing else.
     pub async fn call_function_with(
         &mut self,
         call: &FunctionCall,
         bindings: Vec<(usize, Value)>,
     ) -> Result<Value> {
-        let parameters = self.bound(bindings);
-        self.call_function(call, &parameters).await
+        let bound = |argument: &Expr| match argument {
+            Expr::Parameter(parameter) => bindings.iter().position(|(slot, _)| *slot == parameter.index),
+            _ => None,
+        };
+        let is_free = |argument: &Expr| argument.all(&mut |part| !matches!(part, Expr::Parameter(_)));
+        if !call.arguments.iter().all(|argument| bound(argument).is_some() || is_free(argument)) {
+            let parameters = self.bound(bindings);
+            return self.call_function(call, &parameters).await;
+        }
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            let value = match bound(argument) {
+                Some(place) => bindings[place].1.clone(),
+                None => argument.eval(&NoRow, &mut self.eval)?,
+            };
+            arguments.push((value, argument.sql_type().collation));
+        }
+        super::sleep_if_asked(self).await?;
+        let programs = self.programs;
+        programs.call(&call.function, arguments, self).outcome().await
     }
 
     fn bound(&self, bindings: Vec<(usize, Value)>) -> Vec<Value> {

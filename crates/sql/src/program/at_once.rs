@@ -13,16 +13,14 @@ use super::computed::Computed;
 use super::frame::Frame;
 use super::invoke;
 
-/// An expression that was resolved just now calls nothing but such functions. If it does call others, it is a query outside statements.
+/// Outside statements: an expression that was resolved just now calls nothing but such functions. If it does call others, it is a query.
 pub fn calls_are<H: Caller>(computed: &Computed, host: &mut H) -> bool {
     let Some(calls) = computed.resolved_calls() else { return false };
     let are = calls.list.iter().all(|call| {
         let compiled = host.programs().get(&call.function);
         compiled.and_then(|compiled| is_at_once(&compiled, host)).unwrap_or(false)
     });
-    if are || !host.is_inside_statement() {
-        computed.set_calls_everywhere(are);
-    }
+    computed.set_calls_everywhere(are);
     are
 }
 
@@ -74,10 +72,10 @@ fn step_is<H: Caller>(step: &Step, compiled: &Compiled, host: &mut H) -> bool {
 }
 
 fn is<H: Caller>(value: &Computed, compiled: &Compiled, host: &mut H) -> bool {
-    if value.is_plain(host) {
+    if value.is_plain(host) || value.calls(host).is_some() {
         return true;
     }
-    if value.resolve_now(&compiled.slots, host).is_err() {
+    if value.is_query(host) || value.resolve_now(&compiled.slots, host).is_err() {
         return false;
     }
     value.is_plain(host) || calls_are(value, host)

@@ -95,7 +95,8 @@ impl ProgramCache {
     pub fn begin(self: &Rc<Self>, program: &Arc<Program>, recursion_max: impl FnOnce() -> u64) -> Result<Running> {
         let mut running = self.running.borrow_mut();
         let is_same = |other: &&Arc<Program>| {
-            other.kind == program.kind && other.database == program.database && other.name == program.name
+            Arc::ptr_eq(other, program)
+                || other.kind == program.kind && other.database == program.database && other.name == program.name
         };
         let times = running.iter().filter(is_same).count() as u64;
         if times > 0 && program.kind != ProgramKind::Procedure {

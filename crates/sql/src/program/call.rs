@@ -117,19 +117,18 @@ fn callee<H: Caller>(program: &Arc<Program>, arguments: &[Argument], host: &mut 
 }
 
 /// A routine begins with these arguments.
-fn begin<H: Caller>(compiled: &Rc<Compiled>, arguments: Vec<Typed>, host: &mut H) -> Result<Invocation> {
-    let (frame, collations) = with_arguments(compiled, arguments);
-    invoke::begin(compiled, frame, collations.into_iter(), host)
+fn begin<H: Caller>(compiled: &Rc<Compiled>, mut arguments: Vec<Typed>, host: &mut H) -> Result<Invocation> {
+    let frame = with_arguments(compiled, &mut arguments);
+    invoke::begin(compiled, frame, arguments.iter().map(|(_, collation)| *collation), host)
 }
 
-fn with_arguments(compiled: &Compiled, arguments: Vec<Typed>) -> (Frame, Vec<Collation>) {
+/// Moves the arguments' values to their parameters.
+fn with_arguments(compiled: &Compiled, arguments: &mut [Typed]) -> Frame {
     let mut frame = Frame::new(compiled);
-    let mut collations = Vec::with_capacity(arguments.len());
-    for (parameter, (value, collation)) in compiled.parameters.iter().zip(arguments) {
-        frame.slots[parameter.slot] = value;
-        collations.push(collation);
+    for (parameter, (value, _)) in compiled.parameters.iter().zip(arguments) {
+        frame.slots[parameter.slot] = std::mem::take(value);
     }
-    (frame, collations)
+    frame
 }
 
 /// A procedure has ended: variables get what its OUT parameters have.
@@ -192,11 +191,11 @@ pub fn does_not_exist(kind: ProgramKind, database: &str, name: &str) -> Error {
 }
 
 /// Calls a function: it has begun.
-pub fn function<H: Caller>(program: &Arc<Program>, arguments: Vec<Typed>, host: &mut H) -> Result<Invocation> {
+pub fn function<H: Caller>(program: &Arc<Program>, mut arguments: Vec<Typed>, host: &mut H) -> Result<Invocation> {
     host.check_may_execute(program)?;
     let compiled = host.programs().get(program)?;
-    let (frame, collations) = with_arguments(&compiled, arguments);
-    invoke::begin_inside(&compiled, frame, collations.into_iter(), host)
+    let frame = with_arguments(&compiled, &mut arguments);
+    invoke::begin_inside(&compiled, frame, arguments.iter().map(|(_, collation)| *collation), host)
 }
 
 /// Runs an event.
@@ -216,8 +215,7 @@ pub fn trigger<H: Caller>(
     host: &mut H,
 ) -> Result<Invocation> {
     let compiled = host.programs().trigger(program, row)?;
-    let mut frame = Frame::new(&compiled);
-    frame.slots.splice(..values.len(), values);
+    let frame = Frame::with_values(&compiled, values);
     invoke::begin_inside(&compiled, frame, std::iter::empty(), host)
 }
 

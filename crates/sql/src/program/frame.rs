@@ -85,8 +85,14 @@ pub struct Evaluation {
 
 impl Frame {
     pub fn new(compiled: &Compiled) -> Frame {
+        Frame::with_values(compiled, Vec::new())
+    }
+
+    /// The first variables have values.
+    pub fn with_values(compiled: &Compiled, mut values: Vec<Value>) -> Frame {
+        values.resize(compiled.slots.types.borrow().len(), Value::Null);
         Frame {
-            slots: vec![Value::Null; compiled.slots.types.borrow().len()],
+            slots: values,
             cursors: compiled.cursors.iter().map(|_| None).collect(),
             blocks: Vec::new(),
             handling: Vec::new(),

@@ -16,6 +16,9 @@ use super::host::{Host, Inside};
 use super::place::Target;
 use super::signal::{diagnostics_now, get_diagnostics, run_signal, signal_now};
 
+/// A statement counts as so many steps.
+const STEPS_PER_STATEMENT: u32 = 16;
+
 /// Runs a program on, as far as it comes without waiting. `false`: the step at `Frame::at` has to wait, or it is time for a look at
 /// the interrupt. What it returns is in its result's slot.
 ///
@@ -209,7 +212,8 @@ async fn statement<H: Caller>(
     host: &mut H,
 ) -> Result<()> {
     if frame.pending.is_none() {
-        host.interrupt().check_between_batches().await?;
+        host.interrupt().check()?;
+        frame.steps_left = frame.steps_left.saturating_sub(STEPS_PER_STATEMENT);
         clear_conditions(host);
     }
     match step {

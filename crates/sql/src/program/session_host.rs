@@ -22,9 +22,9 @@ use super::sink::{Capture, Nowhere, ProgramSink};
 use crate::account;
 use crate::account::access::Access;
 use crate::dml::Affected;
-use crate::execute::LocalFuture;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
+use crate::execute::{LocalFuture, boxed};
 use crate::frontend::{ConnectInfo, Frontend, ResultSink};
 use crate::resolve::Locals;
 use crate::server::Server;
@@ -116,7 +116,7 @@ fn boxed_plan<'f, S: ResultSink>(
     slots: &'f [Value],
     sink: &'f mut S,
 ) -> LocalFuture<'f, Result<()>> {
-    Box::pin(session.run_plan(plan, slots, true, sink))
+    boxed(|| session.run_plan(plan, slots, true, sink))
 }
 
 /// The same of a statement that is not planned.
@@ -126,7 +126,7 @@ fn boxed_statement<'f>(
     statement: &'f Statement,
     sink: &'f mut ProgramSink<'_>,
 ) -> LocalFuture<'f, Result<()>> {
-    Box::pin(session.run_statement(statement, None, true, sink))
+    boxed(|| session.run_statement(statement, None, true, sink))
 }
 
 impl Host for SessionHost<'_, '_> {
@@ -294,6 +294,6 @@ impl Caller for SessionHost<'_, '_> {
     #[inline(never)]
     fn finish<'f>(&'f mut self, invocation: &'f mut Invocation) -> LocalFuture<'f, Result<()>> {
         let Invocation { compiled, frame, .. } = invocation;
-        Box::pin(machine::run(compiled, frame, self))
+        boxed(|| machine::run(compiled, frame, self))
     }
 }

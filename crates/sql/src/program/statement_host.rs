@@ -25,7 +25,7 @@ use crate::dml;
 use crate::dml::insert::InsertSettings;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::{Held, StatementMemory, row_bytes};
-use crate::execute::{Called, ExecContext, LocalFuture, Programs};
+use crate::execute::{Called, ExecContext, LocalFuture, Programs, boxed};
 use crate::plan::QueryPlan;
 use crate::resolve::Locals;
 use crate::server::Server;
@@ -160,6 +160,9 @@ impl<'h, 'c> StatementHost<'h, 'c> {
     }
 
     fn set_settings(&mut self, wanted: ProgramSettings) {
+        if self.present == wanted {
+            return;
+        }
         self.present = wanted;
         self.settings.sql_mode = wanted.modes.for_evaluation();
         self.settings.character_set_client = wanted.character_set_client;
@@ -230,10 +233,12 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         slots: &'f [Value],
         limit: Option<usize>,
     ) -> LocalFuture<'f, Result<Collect>> {
-        Box::pin(self.nested(plan, slots, async move |inner| {
-            inner.eval.changes_data = false;
-            inner.run_collect(query, limit).await
-        }))
+        boxed(|| {
+            self.nested(plan, slots, async move |inner| {
+                inner.eval.changes_data = false;
+                inner.run_collect(query, limit).await
+            })
+        })
     }
 
     /// The same of what changes rows.
@@ -244,7 +249,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         slots: &'f [Value],
         settings: InsertSettings,
     ) -> LocalFuture<'f, Result<dml::Affected>> {
-        Box::pin(self.nested(plan, slots, async move |inner| dml::run::run(plan, settings, inner).await))
+        boxed(|| self.nested(plan, slots, async move |inner| dml::run::run(plan, settings, inner).await))
     }
 
     /// Errors: 1290, 1792.
@@ -515,6 +520,6 @@ impl Caller for StatementHost<'_, '_> {
     #[inline(never)]
     fn finish<'f>(&'f mut self, invocation: &'f mut Invocation) -> LocalFuture<'f, Result<()>> {
         let Invocation { compiled, frame, .. } = invocation;
-        Box::pin(machine::run(compiled, frame, self))
+        boxed(|| machine::run(compiled, frame, self))
     }
 }

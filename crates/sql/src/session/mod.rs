@@ -505,11 +505,8 @@ impl Session {
     /// a partition has changed its leader. Not inside a transaction, where what earlier statements did may be lost, unless the
     /// statement has met the definition before it did anything.
     pub(crate) async fn finish_or_retry(&mut self, outcome: Result<()>) -> Result<bool> {
-        let now = tokio::time::Instant::now();
         match outcome {
-            Err(error)
-                if self.may_begin_again(&error) && now < *self.again_until.get_or_insert(now + AGAIN_FOR) =>
-            {
+            Err(error) if self.may_begin_again(&error) && self.has_time_to_begin_again() => {
                 if !error.is(ErrorCode::TableDefChanged) {
                     tokio::time::sleep(AGAIN_AFTER).await;
                 }
@@ -524,6 +521,11 @@ impl Session {
                 other.map(|()| true)
             }
         }
+    }
+
+    fn has_time_to_begin_again(&mut self) -> bool {
+        let now = tokio::time::Instant::now();
+        now < *self.again_until.get_or_insert(now + AGAIN_FOR)
     }
 
     /// The running statement has been begun before: its time began then.
