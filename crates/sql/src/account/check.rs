@@ -57,10 +57,13 @@ pub fn check_alter_routine(asking: &Asking<'_>, program: &Program) -> Result<()>
 }
 
 fn check_routine(asking: &Asking<'_>, program: &Program, needed: Privileges, word: &str) -> Result<()> {
-    let is_granted = with_catalog(asking.node, |catalog| {
-        asking.access.look(catalog, |user| user.is_some_and(|user| on_routine(user, program).contains(needed)))
-    });
-    if is_granted || asking.access.account == program.definer {
+    let is_granted = || {
+        with_catalog(asking.node, |catalog| {
+            let has = |user: Option<&User>| user.is_some_and(|user| on_routine(user, program).contains(needed));
+            asking.access.look(catalog, has)
+        })
+    };
+    if asking.access.account == program.definer || is_granted() {
         return Ok(());
     }
     let (user, host) = (&asking.access.account.0, asking.host);

@@ -31,7 +31,7 @@ pub struct TableTriggers {
     /// In the order in which they run.
     programs: Vec<Arc<Program>>,
     /// The columns of NEW and OLD.
-    row: Vec<(String, SqlType)>,
+    row: Arc<[(String, SqlType)]>,
     /// Their positions in the table.
     columns: Vec<usize>,
 }
@@ -46,7 +46,7 @@ impl TableTriggers {
             return None;
         }
         let (columns, row) = columns(table);
-        Some(Arc::new(TableTriggers { programs: programs.to_vec(), row, columns }))
+        Some(Arc::new(TableTriggers { programs: programs.to_vec(), row: row.into(), columns }))
     }
 
     fn those(&self, is_before: bool, event: Event) -> impl Iterator<Item = &Arc<Program>> {
@@ -116,7 +116,7 @@ impl TableTriggers {
         slots: Vec<Value>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<Vec<Value>> {
-        ctx.programs.trigger(program, &self.row, slots, ctx).await
+        ctx.programs.trigger(program, &self.row, slots, ctx).outcome().await
     }
 }
 

@@ -28,6 +28,7 @@ pub mod subquery;
 pub mod window;
 
 use std::future::Future;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -38,13 +39,21 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
 use memory::StatementMemory;
-pub use programs::Programs;
+pub use programs::{Called, Programs};
 
 /// Maps of keys that come from rows; their hash is seeded anew in every process.
 type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// A future that stays on its worker.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A future on the heap, made where it lies: those of statements are large, and are not to be on the stack before.
+#[inline(always)]
+pub fn boxed<'a, T, F: Future<Output = T> + 'a>(make: impl FnOnce() -> F) -> LocalFuture<'a, T> {
+    let place: Box<MaybeUninit<F>> = Box::new_uninit();
+    let made: Box<F> = Box::write(place, make());
+    Box::into_pin(made)
+}
 
 /// Everything that one execution of a statement works with.
 pub struct ExecContext<'a> {

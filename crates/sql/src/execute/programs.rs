@@ -7,6 +7,21 @@ use shoal_types::{Collation, Result, SqlType, Value};
 
 use super::{ExecContext, LocalFuture};
 
+/// What a program comes to: at once, if it waits for nothing.
+pub enum Called<'f, T> {
+    Done(Result<T>),
+    Waits(LocalFuture<'f, Result<T>>),
+}
+
+impl<T> Called<'_, T> {
+    pub async fn outcome(self) -> Result<T> {
+        match self {
+            Called::Done(outcome) => outcome,
+            Called::Waits(running) => running.await,
+        }
+    }
+}
+
 /// Runs programs within a statement, in its transaction.
 pub trait Programs {
     /// Calls a stored function.
@@ -15,16 +30,16 @@ pub trait Programs {
         function: &'f Arc<Program>,
         arguments: Vec<(Value, Collation)>,
         ctx: &'f mut ExecContext<'_>,
-    ) -> LocalFuture<'f, Result<Value>>;
+    ) -> Called<'f, Value>;
 
     /// Runs a trigger for a row of these columns, whose values, of NEW and OLD, are in `slots`; what it makes of them comes back.
     fn trigger<'f>(
         &'f self,
         trigger: &'f Arc<Program>,
-        row: &'f [(String, SqlType)],
+        row: &'f Arc<[(String, SqlType)]>,
         slots: Vec<Value>,
         ctx: &'f mut ExecContext<'_>,
-    ) -> LocalFuture<'f, Result<Vec<Value>>>;
+    ) -> Called<'f, Vec<Value>>;
 
     /// cte_max_recursion_depth.
     fn recursion_depth_max(&self) -> u64;

@@ -2,13 +2,13 @@
 //!
 //! Queries stand in queries: whoever meets one in a plan runs it by the methods of [`ExecContext`] here.
 
-use shoal_expr::{NoRow, Settings};
+use shoal_expr::{Expr, NoRow, Settings};
 use shoal_types::{Result, Value};
 
 use super::consumer::Collect;
 use super::subquery::scalar;
 use super::{ExecContext, LocalFuture, Programs, RowConsumer};
-use crate::plan::{ConstantSubquery, QueryBody, QueryPlan};
+use crate::plan::{ConstantSubquery, FunctionCall, QueryBody, QueryPlan};
 
 impl ExecContext<'_> {
     /// Runs a query into a consumer.
@@ -30,6 +30,11 @@ impl ExecContext<'_> {
     pub async fn run_constants(&mut self, constants: &[ConstantSubquery]) -> Result<Vec<Value>> {
         let mut parameters = self.eval.parameters.to_vec();
         for constant in constants {
+            if let Some(call) = constant.plan.as_call() {
+                let value = self.call_function(call, &parameters).await?;
+                set_slot(&mut parameters, constant.slot, value);
+                continue;
+            }
             let limit = if constant.exists { 1 } else { 2 };
             let run = async |inner: &mut ExecContext<'_>| inner.run_collect(&constant.plan, Some(limit)).await;
             let mut rows = self.with_parameters(&parameters, run).await?;
@@ -68,11 +73,70 @@ impl ExecContext<'_> {
         if bindings.is_empty() {
             return self.run_query(plan, consumer).await;
         }
+        let parameters = self.bound(bindings);
+        self.with_parameters(&parameters, async |inner| inner.run_query(plan, consumer).await).await
+    }
+
+    /// Calls a stored function with arguments over these parameters.
+    pub async fn call_function(&mut self, call: &FunctionCall, parameters: &[Value]) -> Result<Value> {
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        let mut eval = self.eval.with_other_parameters(parameters);
+        let mut evaluated = Ok(());
+        for argument in &call.arguments {
+            match argument.eval(&NoRow, &mut eval) {
+                Ok(value) => arguments.push((value, argument.sql_type().collation)),
+                Err(error) => {
+                    evaluated = Err(error);
+                    break;
+                }
+            }
+        }
+        let (warnings, pause) = (std::mem::take(&mut eval.warnings), eval.pending_sleep.take());
+        drop(eval);
+        self.eval.warnings.append(warnings);
+        evaluated?;
+        if pause.is_some() {
+            self.eval.pending_sleep = pause;
+            super::sleep_if_asked(self).await?;
+        }
+        let programs = self.programs;
+        programs.call(&call.function, arguments, self).outcome().await
+    }
+
+    /// The same with some parameter slots set. An argument that depends on the row is such a slot, and nothing else.
+    pub async fn call_function_with(
+        &mut self,
+        call: &FunctionCall,
+        bindings: Vec<(usize, Value)>,
+    ) -> Result<Value> {
+        let bound = |argument: &Expr| match argument {
+            Expr::Parameter(parameter) => bindings.iter().position(|(slot, _)| *slot == parameter.index),
+            _ => None,
+        };
+        let is_free = |argument: &Expr| argument.all(&mut |part| !matches!(part, Expr::Parameter(_)));
+        if !call.arguments.iter().all(|argument| bound(argument).is_some() || is_free(argument)) {
+            let parameters = self.bound(bindings);
+            return self.call_function(call, &parameters).await;
+        }
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            let value = match bound(argument) {
+                Some(place) => bindings[place].1.clone(),
+                None => argument.eval(&NoRow, &mut self.eval)?,
+            };
+            arguments.push((value, argument.sql_type().collation));
+        }
+        super::sleep_if_asked(self).await?;
+        let programs = self.programs;
+        programs.call(&call.function, arguments, self).outcome().await
+    }
+
+    fn bound(&self, bindings: Vec<(usize, Value)>) -> Vec<Value> {
         let mut parameters = self.eval.parameters.to_vec();
         for (slot, value) in bindings {
             set_slot(&mut parameters, slot, value);
         }
-        self.with_parameters(&parameters, async |inner| inner.run_query(plan, consumer).await).await
+        parameters
     }
 
     /// Runs something with other parameters; warnings and everything else carry over.
@@ -148,12 +212,8 @@ async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dy
         QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
         QueryBody::Recursion(recursion) => super::recursion::run(recursion, ctx, consumer).await,
         QueryBody::Call(call) => {
-            let mut arguments = Vec::with_capacity(call.arguments.len());
-            for argument in &call.arguments {
-                let value = argument.eval(&NoRow, &mut ctx.eval)?;
-                arguments.push((value, argument.sql_type().collation));
-            }
-            let value = ctx.programs.call(&call.function, arguments, ctx).await?;
+            let parameters = ctx.eval.parameters;
+            let value = ctx.call_function(call, parameters).await?;
             consumer.push(&[value]).map(|_| ())
         }
     }

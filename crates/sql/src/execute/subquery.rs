@@ -34,11 +34,19 @@ pub struct SubqueryState {
     found: HashMap<Box<[u8]>, Rc<Found>>,
     /// What keys and values take.
     held: Held,
+    /// How often a result was there, and how often it was not.
+    hits: u64,
+    misses: u64,
 }
 
 impl SubqueryState {
     fn new(memory: &Rc<StatementMemory>) -> SubqueryState {
-        SubqueryState { found: HashMap::default(), held: Held::new(memory) }
+        SubqueryState { found: HashMap::default(), held: Held::new(memory), hits: 0, misses: 0 }
+    }
+
+    /// Hardly any result is there already: to keep them costs as much as a short function does.
+    fn keeps_in_vain(&self) -> bool {
+        self.misses >= BINDINGS_TRIED && self.hits * HITS_WORTH_A_MISS < self.misses
     }
 }
 
@@ -47,6 +55,9 @@ const BINDING_BYTES: usize = 160;
 
 /// Distinct bindings whose results are kept.
 const BINDINGS_KEPT: usize = 100_000;
+/// Calls of a function after which it is known whether its results come again, and how many of them pay for keeping one.
+const BINDINGS_TRIED: u64 = 256;
+const HITS_WORTH_A_MISS: u64 = 8;
 /// Rows of a subquery that are looked at between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 1024;
 
@@ -110,15 +121,21 @@ async fn bind_and_run(
     ctx: &mut ExecContext<'_>,
 ) -> Result<Rc<Found>> {
     let mut bindings = Vec::with_capacity(column.outer.len());
-    let mut key = Vec::new();
     for (slot, expression) in &column.outer {
-        let value = expression.eval(row, &mut ctx.eval)?;
-        append_group_key(&value, expression.sql_type(), &mut key);
-        bindings.push((*slot, value));
+        bindings.push((*slot, expression.eval(row, &mut ctx.eval)?));
+    }
+    if column.plan.as_call().is_some() && (column.plan.is_run_each_time() || state.keeps_in_vain()) {
+        return Ok(Rc::new(run(column, bindings, ctx).await?));
+    }
+    let mut key = Vec::new();
+    for ((_, expression), (_, value)) in column.outer.iter().zip(&bindings) {
+        append_group_key(value, expression.sql_type(), &mut key);
     }
     if let Some(found) = state.found.get(key.as_slice()) {
+        state.hits += 1;
         return Ok(Rc::clone(found));
     }
+    state.misses += 1;
     let found = Rc::new(run(column, bindings, ctx).await?);
     if column.plan.is_run_each_time() {
         return Ok(found);
@@ -139,6 +156,9 @@ async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut E
         SubqueryKind::Exists => Some(1),
         _ => None,
     };
+    if let (SubqueryKind::Scalar, Some(call)) = (&column.kind, column.plan.as_call()) {
+        return ctx.call_function_with(call, bindings).await.map(Found::Value);
+    }
     let mut found = ctx.run_collect_with(&column.plan, bindings, limit).await?;
     Ok(match &column.kind {
         SubqueryKind::Exists => Found::Value(Value::from(!found.rows.is_empty())),

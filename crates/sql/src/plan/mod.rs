@@ -139,6 +139,14 @@ impl QueryPlan {
         matches!(&self.body, QueryBody::Block(block) if block.reads_no_rows())
     }
 
+    /// It is nothing but a call of a stored function.
+    pub fn as_call(&self) -> Option<&FunctionCall> {
+        match &self.body {
+            QueryBody::Call(call) if self.constants.is_empty() => Some(call),
+            _ => None,
+        }
+    }
+
     /// It may yield something else each time, and do something each time.
     pub fn is_run_each_time(&self) -> bool {
         matches!(&self.body, QueryBody::Call(call) if !call.function.is_deterministic)

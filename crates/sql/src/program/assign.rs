@@ -18,11 +18,7 @@ pub fn assign<H: Host>(
     host: &mut H,
 ) -> Result<()> {
     match target {
-        Target::Slot(slot) => {
-            if let Some(warning) = frame.assign(compiled, *slot, (value, collation))? {
-                host.warn(warning.level, warning.code, &warning.message);
-            }
-        }
+        Target::Slot(slot) => frame.assign(compiled, *slot, (value, collation), host)?,
         // `call` has told of it.
         Target::Parameter(_) => {}
         Target::User(name) => {

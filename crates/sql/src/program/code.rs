@@ -1,5 +1,6 @@
 //! A compiled program: steps, and what they refer to.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -84,10 +85,7 @@ pub enum Step {
     },
     /// A statement that reads or changes rows. What it reads goes to the client.
     Run(Planned),
-    Call {
-        procedure: ast::ObjectName,
-        arguments: Vec<Argument>,
-    },
+    Call(CallStep),
     /// What else there is: definitions, transactions, SHOW ...
     Other {
         statement: ast::Statement,
@@ -109,6 +107,14 @@ pub enum Step {
     EndHandler,
     /// The end of a function, which has to return before.
     NoReturn,
+}
+
+/// CALL.
+pub struct CallStep {
+    pub procedure: ast::ObjectName,
+    pub arguments: Vec<Argument>,
+    /// The procedure, and the version of the dictionary that it was found in.
+    pub known: RefCell<Option<(u64, Arc<Program>)>>,
 }
 
 pub struct SignalCode {

@@ -36,8 +36,9 @@ pub struct Inside {
 
 /// What `leave` puts back.
 pub struct Entered {
-    pub access: Option<Rc<Access>>,
-    pub database: Option<String>,
+    pub access: Rc<Access>,
+    /// `None`: it is the same one.
+    pub database: Option<Option<String>>,
     pub settings: ProgramSettings,
     pub inside_key: u64,
 }
@@ -47,6 +48,8 @@ pub struct Entered {
 pub trait Host {
     fn state(&mut self) -> &mut SessionState;
     fn interrupt(&self) -> &Interrupt;
+    /// A statement has begun, in which functions run, whatever they do. Otherwise only those do that need none.
+    fn is_inside_statement(&self) -> bool;
     fn memory(&self) -> &Rc<StatementMemory>;
     /// max_sp_recursion_depth.
     fn recursion_max(&self) -> u64;
@@ -61,6 +64,9 @@ pub trait Host {
     fn store_options(&mut self) -> StoreOptions;
     /// After a failure of something that has done nothing: `Ok` if it may begin again, with what is news here.
     async fn begin_with_news(&mut self, used: &mut u64, error: Error) -> Result<()>;
+    /// The row that a query names by its primary key: whether there is one, and its columns. `None`: nothing was done, and it is to be run as
+    /// any query.
+    async fn read_row(&mut self, plan: &Plan, slots: &[Value], values: &mut Vec<Value>) -> Result<Option<bool>>;
     /// The rows of a query, at most `limit` of them; `None`: nothing was done, and it has to be planned anew.
     async fn rows(&mut self, plan: &Rc<Plan>, slots: &[Value], limit: Option<usize>) -> Result<Option<Collect>>;
     /// Runs a plan; `false`: as `None` of `rows`. Rows go to the client. Errors: 1415, there is none.

@@ -32,6 +32,15 @@ impl Slots {
         Rc::clone(&self.types.borrow())
     }
 
+    /// The type of a CASE operand has become known.
+    pub fn set_type(&self, slot: usize, sql_type: SqlType) {
+        if self.types.borrow()[slot] != sql_type {
+            let mut types = self.types().to_vec();
+            types[slot] = sql_type;
+            *self.types.borrow_mut() = types.into();
+        }
+    }
+
     /// They were made for a table with these columns.
     pub fn has_row(&self, row: &[(String, SqlType)]) -> bool {
         let Some(known) = self.rows.first() else { return true };

@@ -1,5 +1,6 @@
 //! Procedures that CALL runs: statements are those of the session, one after the other.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,22 +12,23 @@ use shoal_types::{DateRules, Error, ErrorCode, Result, StoreOptions, TemporalCon
 use super::cache::ProgramCache;
 use super::call;
 use super::caller::Caller;
-use super::code::{Argument, Compiled};
+use super::code::{Argument, CallStep};
 use super::compile::outer_argument;
-use super::frame::Frame;
+use super::frame::{Frame, Invocation};
 use super::host::{Entered, Host, Inside, PlanVersion};
+use super::machine;
 use super::settings::ProgramSettings;
 use super::sink::{Capture, Nowhere, ProgramSink};
 use crate::account;
 use crate::account::access::Access;
 use crate::dml::Affected;
-use crate::execute::LocalFuture;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
+use crate::execute::{LocalFuture, boxed};
 use crate::frontend::{ConnectInfo, Frontend, ResultSink};
 use crate::resolve::Locals;
 use crate::server::Server;
-use crate::session::plans::Plan;
+use crate::session::plans::{Plan, PlanKind};
 use crate::session::prepared::OutParameter;
 use crate::session::state::SessionState;
 use crate::session::{Interrupt, Session};
@@ -36,6 +38,14 @@ use crate::shared_server::SharedServer;
 pub struct SessionHost<'s, 'k> {
     pub session: &'s mut Session,
     pub sink: &'s mut ProgramSink<'k>,
+    /// As `Caller::raised`.
+    raised: Option<Warnings>,
+}
+
+impl<'s, 'k> SessionHost<'s, 'k> {
+    fn new(session: &'s mut Session, sink: &'s mut ProgramSink<'k>) -> SessionHost<'s, 'k> {
+        SessionHost { session, sink, raised: None }
+    }
 }
 
 /// CALL outside programs.
@@ -43,14 +53,13 @@ pub async fn call<S: ResultSink>(session: &mut Session, call: &ast::Call, sink: 
     let arguments: Vec<Argument> = call.arguments.iter().map(outer_argument).collect();
     let mut sink = ProgramSink::new(sink);
     let (types, bound) = (session.bound_types(), std::mem::take(&mut session.bound));
-    let mut host = SessionHost { session, sink: &mut sink };
+    let mut host = SessionHost::new(session, &mut sink);
     // What a prepared statement's parameters have is what the variables of a program are.
     let compiled = call::outside(types);
-    let mut frame = Frame::new(&compiled, host.store_options());
+    let mut frame = Frame::new(&compiled);
     frame.slots = bound;
-    let database = call.procedure.schema.as_ref().map(|schema| schema.value.as_str());
-    let named = (database, call.procedure.name.value.as_str());
-    call::procedure(named, &arguments, (&compiled, &mut frame), &mut host).await?;
+    let step = CallStep { procedure: call.procedure.clone(), arguments, known: RefCell::default() };
+    call::procedure(&step, (&compiled, &mut frame), &mut host).await?;
     session.bound = frame.slots;
     let rows = u64::try_from(session.state.row_count).unwrap_or(0);
     Ok(Affected { rows, ..Affected::default() })
@@ -67,7 +76,7 @@ pub async fn run_event(server: &Arc<Server>, event: &Arc<Program>) -> Result<()>
     let mut session = Session::open(Arc::clone(server), info)?;
     let mut nowhere = Nowhere;
     let mut sink = ProgramSink::new(&mut nowhere);
-    let mut host = SessionHost { session: &mut session, sink: &mut sink };
+    let mut host = SessionHost::new(&mut session, &mut sink);
     let ran = call::event(event, &mut host).await;
     session.rollback();
     ran
@@ -107,7 +116,7 @@ fn boxed_plan<'f, S: ResultSink>(
     slots: &'f [Value],
     sink: &'f mut S,
 ) -> LocalFuture<'f, Result<()>> {
-    Box::pin(session.run_plan(plan, slots, true, sink))
+    boxed(|| session.run_plan(plan, slots, true, sink))
 }
 
 /// The same of a statement that is not planned.
@@ -117,7 +126,7 @@ fn boxed_statement<'f>(
     statement: &'f Statement,
     sink: &'f mut ProgramSink<'_>,
 ) -> LocalFuture<'f, Result<()>> {
-    Box::pin(session.run_statement(statement, None, true, sink))
+    boxed(|| session.run_statement(statement, None, true, sink))
 }
 
 impl Host for SessionHost<'_, '_> {
@@ -127,6 +136,10 @@ impl Host for SessionHost<'_, '_> {
 
     fn interrupt(&self) -> &Interrupt {
         &self.session.shared.interrupt
+    }
+
+    fn is_inside_statement(&self) -> bool {
+        false
     }
 
     fn memory(&self) -> &Rc<StatementMemory> {
@@ -180,6 +193,13 @@ impl Host for SessionHost<'_, '_> {
         self.session.ask_for_news(used, error).await
     }
 
+    async fn read_row(&mut self, plan: &Plan, slots: &[Value], values: &mut Vec<Value>) -> Result<Option<bool>> {
+        match &plan.kind {
+            PlanKind::PointSelect { point, .. } => self.session.read_row(plan, point, slots, values).await,
+            _ => Ok(None),
+        }
+    }
+
     async fn rows(&mut self, plan: &Rc<Plan>, slots: &[Value], limit: Option<usize>) -> Result<Option<Collect>> {
         let mut capture = Capture::new(&self.session.memory, limit);
         self.session.runs_program = true;
@@ -214,6 +234,9 @@ impl Host for SessionHost<'_, '_> {
 
     fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {
         self.session.warn(level, code, message);
+        if let Some(raised) = &mut self.raised {
+            raised.push(level, code, || message.to_owned());
+        }
     }
 
     fn note_out(&mut self, parameter: usize, name: &str, value: &Value, sql_type: &shoal_types::SqlType) {
@@ -232,8 +255,8 @@ impl Host for SessionHost<'_, '_> {
         session.set_program_settings(wanted);
         let inside_key = std::mem::replace(&mut session.inside_key, key);
         Ok(Entered {
-            access: Some(std::mem::replace(&mut session.state.access, access)),
-            database: session.state.database.replace(program.database.clone()),
+            access: std::mem::replace(&mut session.state.access, access),
+            database: session.state.enter_database(&program.database),
             settings: present,
             inside_key,
         })
@@ -241,10 +264,10 @@ impl Host for SessionHost<'_, '_> {
 
     fn leave(&mut self, entered: Entered) {
         let session = &mut *self.session;
-        if let Some(access) = entered.access {
-            session.state.access = access;
+        session.state.access = entered.access;
+        if let Some(database) = entered.database {
+            session.state.database = database;
         }
-        session.state.database = entered.database;
         session.inside_key = entered.inside_key;
         session.set_program_settings(entered.settings);
     }
@@ -255,14 +278,22 @@ impl Caller for SessionHost<'_, '_> {
         &self.session.programs
     }
 
+    fn raised(&mut self) -> &mut Option<Warnings> {
+        &mut self.raised
+    }
+
+    fn conditions_max(&self) -> usize {
+        self.session.variables.max_error_count
+    }
+
+    fn advance(&mut self, invocation: &mut Invocation) -> Result<bool> {
+        let Invocation { compiled, frame, .. } = invocation;
+        machine::advance(compiled, frame, self)
+    }
+
     #[inline(never)]
-    fn call_procedure<'f>(
-        &'f mut self,
-        named: (Option<&'f str>, &'f str),
-        arguments: &'f [Argument],
-        caller: &'f Rc<Compiled>,
-        frame: &'f mut Frame,
-    ) -> LocalFuture<'f, Result<()>> {
-        Box::pin(call::procedure(named, arguments, (caller, frame), self))
+    fn finish<'f>(&'f mut self, invocation: &'f mut Invocation) -> LocalFuture<'f, Result<()>> {
+        let Invocation { compiled, frame, .. } = invocation;
+        boxed(|| machine::run(compiled, frame, self))
     }
 }

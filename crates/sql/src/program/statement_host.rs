@@ -6,32 +6,35 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Program, Table};
 use shoal_expr::{EvalContext, SessionValues, Settings, Warnings};
 use shoal_parser::ast::Statement;
+use shoal_txn::ReadMode;
 use shoal_txn::new_row::AutoIncrementSettings;
-use shoal_types::{Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel};
+use shoal_types::{Collation, Error, ErrorCode, Result, StoreOptions, Value, WarningLevel};
 
-use super::cache::ProgramCache;
+use super::cache::{ProgramCache, Row};
 use super::call;
 use super::caller::Caller;
-use super::code::{Argument, Compiled};
 use super::condition;
-use super::frame::Frame;
+use super::frame::Invocation;
 use super::host::{Entered, Host, Inside, PlanVersion};
+use super::invoke;
+use super::machine;
 use super::session_host::{access_of_definer, store_options};
 use super::settings::ProgramSettings;
 use crate::account::{self, Asking};
 use crate::dml;
 use crate::dml::insert::InsertSettings;
 use crate::execute::consumer::Collect;
-use crate::execute::memory::StatementMemory;
-use crate::execute::{ExecContext, LocalFuture, Programs};
+use crate::execute::memory::{Held, StatementMemory, row_bytes};
+use crate::execute::{Called, ExecContext, LocalFuture, Programs, boxed};
 use crate::plan::QueryPlan;
 use crate::resolve::Locals;
 use crate::server::Server;
-use crate::session::plans::{Plan, PlanKind};
+use crate::session::plans::{self, Plan, PlanKind};
+use crate::session::point_read::guard_if_it_waits;
 use crate::session::state::SessionState;
 use crate::session::temporary::{self, TemporaryTables};
 use crate::session::{Interrupt, StatementPlanner};
-use crate::table_usage::ThreadTableUsage;
+use crate::table_usage::{RowUse, ThreadTableUsage};
 use crate::variables::SessionVariables;
 
 /// What of a session the programs in its statements need.
@@ -48,8 +51,10 @@ pub struct StatementPrograms<'a> {
     pub lock_reads: bool,
     /// The transaction may not write.
     pub is_read_only: bool,
-    /// As `PlanVersion::settings`.
-    pub settings_key: u64,
+    /// The session's, when the statement began.
+    pub settings_version: u64,
+    /// Of the program that the statement stands in.
+    pub inside_key: u64,
     /// Tables of the statements around, the innermost first.
     pub in_use: InUse<'a>,
 }
@@ -74,18 +79,26 @@ impl Programs for StatementPrograms<'_> {
         function: &'f Arc<Program>,
         arguments: Vec<(Value, Collation)>,
         ctx: &'f mut ExecContext<'_>,
-    ) -> LocalFuture<'f, Result<Value>> {
-        Box::pin(async move { call::function(function, arguments, &mut StatementHost::new(self, ctx)).await })
+    ) -> Called<'f, Value> {
+        let mut host = StatementHost::new(self, ctx);
+        match call::function(function, arguments, &mut host) {
+            Ok(invocation) => host.called(invocation, invoke::end_function),
+            Err(error) => Called::Done(Err(error)),
+        }
     }
 
     fn trigger<'f>(
         &'f self,
         trigger: &'f Arc<Program>,
-        row: &'f [(String, SqlType)],
+        row: &'f Row,
         slots: Vec<Value>,
         ctx: &'f mut ExecContext<'_>,
-    ) -> LocalFuture<'f, Result<Vec<Value>>> {
-        Box::pin(async move { call::trigger(trigger, row, slots, &mut StatementHost::new(self, ctx)).await })
+    ) -> Called<'f, Vec<Value>> {
+        let mut host = StatementHost::new(self, ctx);
+        match call::trigger(trigger, row, slots, &mut host) {
+            Ok(invocation) => host.called(invocation, |invocation, host| invoke::end(invocation, host).slots),
+            Err(error) => Called::Done(Err(error)),
+        }
     }
 
     fn recursion_depth_max(&self) -> u64 {
@@ -100,6 +113,10 @@ pub struct StatementHost<'h, 'c> {
     settings: Settings,
     present: ProgramSettings,
     inside_key: u64,
+    /// As `Caller::raised`.
+    raised: Option<Warnings>,
+    /// A key that is made.
+    key: Vec<u8>,
 }
 
 impl<'h, 'c> StatementHost<'h, 'c> {
@@ -111,10 +128,45 @@ impl<'h, 'c> StatementHost<'h, 'c> {
             character_set_client: settings.character_set_client,
             collation_connection: settings.collation_connection,
         };
-        StatementHost { programs, ctx, settings, present, inside_key: 0 }
+        StatementHost {
+            programs,
+            ctx,
+            settings,
+            present,
+            inside_key: programs.inside_key,
+            raised: None,
+            key: Vec::new(),
+        }
+    }
+
+    /// Runs a program that has begun; `end` is what its caller gets of it.
+    fn called<T: 'h>(
+        mut self,
+        mut invocation: Invocation,
+        end: fn(Invocation, &mut StatementHost<'h, 'c>) -> T,
+    ) -> Called<'h, T>
+    where
+        'c: 'h,
+    {
+        match self.advance(&mut invocation) {
+            Ok(true) => Called::Done(Ok(end(invocation, &mut self))),
+            Ok(false) => Called::Waits(Box::pin(async move {
+                let Invocation { compiled, frame, .. } = &mut invocation;
+                let ran = machine::run(compiled, frame, &mut self).await;
+                let ended = end(invocation, &mut self);
+                ran.map(|()| ended)
+            })),
+            Err(error) => {
+                end(invocation, &mut self);
+                Called::Done(Err(error))
+            }
+        }
     }
 
     fn set_settings(&mut self, wanted: ProgramSettings) {
+        if self.present == wanted {
+            return;
+        }
         self.present = wanted;
         self.settings.sql_mode = wanted.modes.for_evaluation();
         self.settings.character_set_client = wanted.character_set_client;
@@ -157,8 +209,11 @@ impl<'h, 'c> StatementHost<'h, 'c> {
     ) -> Result<T> {
         let settings = self.settings;
         let around = self.programs.in_use;
-        let programs =
-            StatementPrograms { in_use: InUse { tables: &plan.tables, around: Some(&around) }, ..*self.programs };
+        let programs = StatementPrograms {
+            in_use: InUse { tables: &plan.tables, around: Some(&around) },
+            inside_key: self.inside_key,
+            ..*self.programs
+        };
         let inner_statement = self.ctx.transaction.begin_inner_statement();
         let outcome = self
             .ctx
@@ -188,10 +243,12 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         slots: &'f [Value],
         limit: Option<usize>,
     ) -> LocalFuture<'f, Result<Collect>> {
-        Box::pin(self.nested(plan, slots, async move |inner| {
-            inner.eval.changes_data = false;
-            inner.run_collect(query, limit).await
-        }))
+        boxed(|| {
+            self.nested(plan, slots, async move |inner| {
+                inner.eval.changes_data = false;
+                inner.run_collect(query, limit).await
+            })
+        })
     }
 
     /// The same of what changes rows.
@@ -202,7 +259,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         slots: &'f [Value],
         settings: InsertSettings,
     ) -> LocalFuture<'f, Result<dml::Affected>> {
-        Box::pin(self.nested(plan, slots, async move |inner| dml::run::run(plan, settings, inner).await))
+        boxed(|| self.nested(plan, slots, async move |inner| dml::run::run(plan, settings, inner).await))
     }
 
     /// Errors: 1290, 1792.
@@ -246,6 +303,10 @@ impl Host for StatementHost<'_, '_> {
         self.ctx.interrupt
     }
 
+    fn is_inside_statement(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> &Rc<StatementMemory> {
         self.ctx.memory
     }
@@ -263,13 +324,13 @@ impl Host for StatementHost<'_, '_> {
         let programs = self.programs;
         PlanVersion {
             catalog: temporary::catalog_version(&programs.server.node, programs.temporary),
-            settings: programs.settings_key ^ self.inside_key,
+            settings: self.settings(),
         }
     }
 
     #[inline]
     fn settings(&self) -> u64 {
-        self.programs.settings_key ^ self.inside_key
+        plans::settings_key(self.programs.settings_version, self.inside_key, self.programs.lock_reads)
     }
 
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
@@ -309,6 +370,33 @@ impl Host for StatementHost<'_, '_> {
 
     async fn begin_with_news(&mut self, _used: &mut u64, error: Error) -> Result<()> {
         Err(error)
+    }
+
+    async fn read_row(&mut self, plan: &Plan, slots: &[Value], values: &mut Vec<Value>) -> Result<Option<bool>> {
+        let PlanKind::PointSelect { point, .. } = &plan.kind else { return Ok(None) };
+        self.check(plan)?;
+        if !self.use_tables(plan).await? {
+            return Ok(None);
+        }
+        let mut key = std::mem::take(&mut self.key);
+        if !point.key_into(slots, (self.ctx.eval.zone, self.settings), &mut key)? {
+            self.key = key;
+            return Ok(Some(false));
+        }
+        let inner_statement = self.ctx.transaction.begin_inner_statement();
+        let (transaction, zone) = (&mut *self.ctx.transaction, self.ctx.eval.zone);
+        let read = transaction.get(&point.table, &key, ReadMode::default(), |row| {
+            row.map(|row| point.fill(row, zone, values)).is_some()
+        });
+        let found = guard_if_it_waits(self.ctx.interrupt, None, read).await;
+        self.ctx.transaction.end_inner_statement(&inner_statement);
+        self.key = key;
+        self.ctx.handlers.read_key += 1;
+        point.usage.add(Some(0), RowUse::Fetch, 1);
+        if values.iter().any(|value| value.heap_bytes() > 0) {
+            Held::new(self.ctx.memory).add(row_bytes(values))?;
+        }
+        found.map(Some)
     }
 
     async fn rows(&mut self, plan: &Rc<Plan>, slots: &[Value], limit: Option<usize>) -> Result<Option<Collect>> {
@@ -380,6 +468,9 @@ impl Host for StatementHost<'_, '_> {
 
     fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {
         self.ctx.eval.warnings.push(level, code, || message.to_owned());
+        if let Some(raised) = &mut self.raised {
+            raised.push(level, code, || message.to_owned());
+        }
         let limit = self.programs.variables.max_error_count;
         let state = self.state();
         state.warning_count += 1;
@@ -401,18 +492,18 @@ impl Host for StatementHost<'_, '_> {
         let state = self.state();
         let access = access_of_definer(server, program, &state.access)?;
         let access = std::mem::replace(&mut state.access, access);
-        let database = state.database.replace(program.database.clone());
+        let database = state.enter_database(&program.database);
         self.set_settings(wanted);
         let inside_key = std::mem::replace(&mut self.inside_key, key);
-        Ok(Entered { access: Some(access), database, settings, inside_key })
+        Ok(Entered { access, database, settings, inside_key })
     }
 
     fn leave(&mut self, entered: Entered) {
         let state = self.state();
-        if let Some(access) = entered.access {
-            state.access = access;
+        state.access = entered.access;
+        if let Some(database) = entered.database {
+            state.database = database;
         }
-        state.database = entered.database;
         self.inside_key = entered.inside_key;
         self.set_settings(entered.settings);
     }
@@ -423,14 +514,22 @@ impl Caller for StatementHost<'_, '_> {
         self.programs.cache
     }
 
+    fn raised(&mut self) -> &mut Option<Warnings> {
+        &mut self.raised
+    }
+
+    fn conditions_max(&self) -> usize {
+        self.programs.variables.max_error_count
+    }
+
+    fn advance(&mut self, invocation: &mut Invocation) -> Result<bool> {
+        let Invocation { compiled, frame, .. } = invocation;
+        machine::advance(compiled, frame, self)
+    }
+
     #[inline(never)]
-    fn call_procedure<'f>(
-        &'f mut self,
-        named: (Option<&'f str>, &'f str),
-        arguments: &'f [Argument],
-        caller: &'f Rc<Compiled>,
-        frame: &'f mut Frame,
-    ) -> LocalFuture<'f, Result<()>> {
-        Box::pin(call::procedure(named, arguments, (caller, frame), self))
+    fn finish<'f>(&'f mut self, invocation: &'f mut Invocation) -> LocalFuture<'f, Result<()>> {
+        let Invocation { compiled, frame, .. } = invocation;
+        boxed(|| machine::run(compiled, frame, self))
     }
 }

@@ -13,6 +13,7 @@ mod logged;
 mod news;
 mod planner;
 pub mod plans;
+pub mod point_read;
 pub mod prepared;
 mod profiling;
 mod program;
@@ -304,8 +305,7 @@ impl Session {
 
     /// Everything besides the dictionary that a plan depends on, as one number.
     pub fn settings_key(&self) -> u64 {
-        let explicit = u64::from(self.locks_reads());
-        (self.settings_version ^ self.inside_key) << 1 | explicit
+        plans::settings_key(self.settings_version, self.inside_key, self.locks_reads())
     }
 
     /// Plain SELECTs lock: SERIALIZABLE inside a transaction.
@@ -505,11 +505,8 @@ impl Session {
     /// a partition has changed its leader. Not inside a transaction, where what earlier statements did may be lost, unless the
     /// statement has met the definition before it did anything.
     pub(crate) async fn finish_or_retry(&mut self, outcome: Result<()>) -> Result<bool> {
-        let now = tokio::time::Instant::now();
         match outcome {
-            Err(error)
-                if self.may_begin_again(&error) && now < *self.again_until.get_or_insert(now + AGAIN_FOR) =>
-            {
+            Err(error) if self.may_begin_again(&error) && self.has_time_to_begin_again() => {
                 if !error.is(ErrorCode::TableDefChanged) {
                     tokio::time::sleep(AGAIN_AFTER).await;
                 }
@@ -524,6 +521,11 @@ impl Session {
                 other.map(|()| true)
             }
         }
+    }
+
+    fn has_time_to_begin_again(&mut self) -> bool {
+        let now = tokio::time::Instant::now();
+        now < *self.again_until.get_or_insert(now + AGAIN_FOR)
     }
 
     /// The running statement has been begun before: its time began then.

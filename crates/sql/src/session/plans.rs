@@ -323,6 +323,11 @@ pub struct PlanKey {
     pub settings: u64,
 }
 
+/// The settings of a key, from the session's, those of the stored program that runs, and whether plain SELECTs lock.
+pub fn settings_key(version: u64, inside: u64, lock_reads: bool) -> u64 {
+    (version ^ inside) << 1 | u64::from(lock_reads)
+}
+
 /// Plans of text statements, for one session. All sessions' share what the memory budget has for plans; who finds no more there
 /// forgets his.
 pub struct PlanCache {

@@ -23,6 +23,11 @@ impl Session {
         }
     }
 
+    /// The running statement leaves a profile.
+    pub(crate) fn is_profiled(&self) -> bool {
+        self.profile.is_some()
+    }
+
     /// The running statement leaves no profile: it shows them.
     pub(crate) fn drop_profile(&mut self) {
         self.profile = None;

@@ -2,19 +2,16 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use shoal_cluster::Table;
-use shoal_expr::{EvalContext, NoRow, Warnings};
+use shoal_expr::{EvalContext, Warnings};
 use shoal_parser::LiteralText;
 use shoal_parser::ast::SelectInto;
 use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
-use super::plans::{Plan, PlanKind, PointSelect};
-use super::transaction::NextTransaction;
-use super::{Interrupt, Session};
-use crate::convert;
+use super::Session;
+use super::plans::{Plan, PlanKind};
 use crate::counters::HandlerCounters;
 use crate::dml::insert::InsertSettings;
 use crate::dml::{self, Affected};
@@ -22,12 +19,11 @@ use crate::execute::consumer::{Collect, ToSink};
 use crate::execute::memory::Held;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::files::FileWriter;
-use crate::frontend::{ResultColumn, ResultSink, Summary};
+use crate::frontend::{ResultColumn, ResultSink};
 use crate::plan::QueryPlan;
 use crate::program::statement_host::{InUse, StatementPrograms};
 use crate::statement_events::EventKind;
 use crate::statement_times::kind_of;
-use crate::table_usage::RowUse;
 
 /// A literal of the digest as a value, of the kind that the resolver makes of it. `None`: hexadecimal and bit literals, which
 /// are numbers or strings by their surroundings and so no parameters.
@@ -123,74 +119,8 @@ impl Session {
     }
 
     /// What was true when the plan was made must still be: tables exist, the user may use them.
-    fn check_plan(&self, plan: &Plan) -> Result<()> {
+    pub(super) fn check_plan(&self, plan: &Plan) -> Result<()> {
         crate::account::check_plan(&self.asking(), plan)
-    }
-
-    /// An autocommitted single-row read needs no snapshot and no transaction.
-    fn point_select_applies(&self) -> bool {
-        !self.explicit_transaction && self.variables.autocommit
-    }
-
-    async fn run_point_select<S: ResultSink>(
-        &mut self,
-        query: &QueryPlan,
-        point: &PointSelect,
-        parameters: &[Value],
-        more: bool,
-        sink: &mut S,
-    ) -> Result<()> {
-        let begins_again = self.begins_again();
-        self.stage("executing");
-        let zone = &self.variables.time_zone;
-        let mut key = std::mem::take(&mut self.key);
-        key.clear();
-        let mut eval = EvalContext::new(parameters, zone, 0, self.variables.settings);
-        let mut matchable = true;
-        for (part, expression) in point.table.keys[0].parts.iter().zip(&point.key) {
-            let value = expression.eval(&NoRow, &mut eval)?;
-            match convert::for_lookup(value, expression.sql_type(), &part.sql_type, zone) {
-                Some((value, std::cmp::Ordering::Equal)) if !value.is_null() => {
-                    part.append_value(&value, zone, &mut key)?
-                }
-                _ => {
-                    matchable = false;
-                    break;
-                }
-            }
-        }
-        let mut rows = 0;
-        if matchable {
-            let read = self.transaction.get_newest(&point.table, &key, |row| match row {
-                Some(row) => {
-                    rows = 1;
-                    sink.columns(&query.columns)?;
-                    sink.stored_row(row, &point.projection, zone)
-                }
-                None => Ok(()),
-            });
-            // A read that begins again has its time from the first attempt.
-            let limit_ms = point.limit_ms.unwrap_or(self.variables.max_execution_time_ms);
-            let limit_ms = (!begins_again).then_some(limit_ms);
-            guard_if_it_waits(&self.shared.interrupt, limit_ms, read).await??;
-            point.usage.add(Some(0), RowUse::Fetch, 1);
-        }
-        if rows == 0 {
-            sink.columns(&query.columns)?;
-        }
-        self.key = key;
-        self.stage("end");
-        self.next_transaction = NextTransaction::default();
-        self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
-        self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
-        self.rows_sent = rows;
-        self.state.found_rows = rows;
-        self.state.row_count = -1;
-        if self.state.warning_count > 0 {
-            self.clear_conditions();
-        }
-        let summary = Summary { more_results: more, tracked: self.tracked(), ..self.status_summary() };
-        sink.finish(&summary)
     }
 
     async fn run_in_transaction<S: ResultSink>(
@@ -325,7 +255,8 @@ impl Session {
             temporary: self.temporary.as_deref(),
             lock_reads: self.locks_reads(),
             is_read_only: self.is_read_only(),
-            settings_key: self.settings_key(),
+            settings_version: self.settings_version,
+            inside_key: self.inside_key,
             in_use: InUse { tables, around: None },
         };
         let mut eval = EvalContext::new(parameters, &self.variables.time_zone, now, self.variables.settings);
@@ -439,23 +370,6 @@ impl Session {
         }
         Ok(Affected { rows: 1, ..Affected::default() })
     }
-}
-
-/// Runs a read that hardly ever waits; nothing is set up for an interruption unless it does. `limit_ms`: of a statement that
-/// begins with this read.
-async fn guard_if_it_waits<T>(
-    interrupt: &Interrupt,
-    limit_ms: Option<u64>,
-    read: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let mut read = std::pin::pin!(read);
-    if let Poll::Ready(done) = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
-        return done;
-    }
-    if let Some(limit_ms) = limit_ms {
-        interrupt.start_statement(limit_ms);
-    }
-    interrupt.guard(read).await
 }
 
 enum Done {

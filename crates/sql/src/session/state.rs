@@ -83,6 +83,12 @@ impl SessionState {
         }
     }
 
+    /// A stored program of this database begins; what is put back behind it, if that is another one.
+    pub fn enter_database(&mut self, database: &str) -> Option<Option<String>> {
+        let is_other = self.database.as_deref() != Some(database);
+        is_other.then(|| self.database.replace(database.to_owned()))
+    }
+
     /// What SIGNAL said of the condition at `index` of SHOW WARNINGS.
     pub fn signalled_at(&self, index: usize) -> Option<&Signalled> {
         self.signalled.as_deref().filter(|_| index == 0)

@@ -185,9 +185,16 @@ fn an_endless_program_is_ended_and_others_have_their_turn() {
              DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET i = 0; LOOP SET i = i + 1; END LOOP; END",
             "CREATE FUNCTION spins() RETURNS INT DETERMINISTIC BEGIN DECLARE i INT DEFAULT 0; \
              WHILE i >= 0 DO SET i = i + 1 - i; END WHILE; RETURN i; END",
+            "CREATE PROCEDURE calls_forever() CALL forever()",
+            "CREATE PROCEDURE calls_spins() BEGIN DECLARE x INT; \
+             DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET x = 0; SET x = 1 + spins(); END",
+            "CREATE TABLE t (id INT PRIMARY KEY, n INT)",
+            "INSERT INTO t VALUES (1, 1)",
+            "CREATE FUNCTION one() RETURNS INT DETERMINISTIC RETURN 1",
+            "CREATE PROCEDURE asks() BEGIN DECLARE x INT; REPEAT SELECT n INTO x FROM t WHERE id = one(); UNTIL x > one() END REPEAT; END",
         ],
     );
-    for sql in ["CALL forever()", "SELECT spins()"] {
+    for sql in ["CALL forever()", "SELECT spins()", "CALL calls_forever()", "CALL calls_spins()", "CALL asks()"] {
         let mut victim = server.client();
         let id = victim.connection_id();
         let runs = thread::spawn(move || (victim.run(sql).unwrap_err().errno(), victim));
@@ -198,6 +205,43 @@ fn an_endless_program_is_ended_and_others_have_their_turn() {
         assert_eq!(errno, 1317, "{sql}");
         assert_eq!(victim.text("SELECT 1").unwrap(), ["1"]);
     }
+}
+
+/// A function that reads no tables was a query of its own for every call.
+#[test]
+fn a_program_counts_as_statements_what_it_reads_and_not_what_it_computes() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    run(
+        &mut client,
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, n INT)",
+            "INSERT INTO t VALUES (1, 1)",
+            "CREATE FUNCTION one() RETURNS INT DETERMINISTIC RETURN 1",
+            "CREATE FUNCTION n_of(i INT) RETURNS INT READS SQL DATA BEGIN DECLARE x INT; SELECT n INTO x FROM t WHERE id = i; RETURN x; END",
+            "CREATE PROCEDURE computes() BEGIN DECLARE x INT DEFAULT 0; WHILE x < 50 DO SET x = x + one(); END WHILE; END",
+            "CREATE PROCEDURE asks() BEGIN DECLARE x, y INT DEFAULT 0; WHILE x < 50 DO SET x = x + one(); SELECT n INTO y FROM t WHERE id = x; END WHILE; END",
+            "CREATE PROCEDURE asks_within() BEGIN DECLARE x, y INT DEFAULT 0; WHILE x < 50 DO SET x = x + 1, y = n_of(1); END WHILE; END",
+        ],
+    );
+    let mut counts = |sql: &str| {
+        let shown = "SELECT GROUP_CONCAT(VARIABLE_VALUE ORDER BY VARIABLE_NAME) FROM performance_schema.session_status \
+                     WHERE VARIABLE_NAME IN ('Com_select', 'Handler_read_key')";
+        let read = |client: &mut Client| {
+            let text = client.text(shown).unwrap().remove(0);
+            text.split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<u64>>()
+        };
+        let before = read(&mut client);
+        run(&mut client, &[sql]);
+        let after = read(&mut client);
+        // Reading the counters is a SELECT itself.
+        (after[0] - before[0] - 1, after[1] - before[1])
+    };
+    assert_eq!(counts("CALL computes()"), (0, 0));
+    assert_eq!(counts("CALL asks()"), (50, 50));
+    assert_eq!(counts("CALL asks_within()"), (50, 50));
+    assert_eq!(counts("SET autocommit = 0"), (0, 0));
+    assert_eq!(counts("CALL asks()"), (50, 50));
 }
 
 #[test]
@@ -215,6 +259,20 @@ fn programs_call_each_other_as_deep_as_they_may() {
     );
     assert_eq!(client.text("SELECT COUNT(*), MIN(n) FROM t").unwrap(), ["32,0"]);
     assert_eq!(client.execute("CALL down(32)").unwrap_err().errno(), 1436);
+    // The same of programs that only compute.
+    let sinks = "CREATE PROCEDURE sinks(n INT, OUT m INT) BEGIN SET m = n; IF n > 0 THEN CALL sinks(n - 1, m); END IF; END";
+    run(&mut client, &[sinks, "CALL sinks(31, @m)"]);
+    assert_eq!(client.text("SELECT @m").unwrap(), ["0"]);
+    assert_eq!(client.execute("CALL sinks(32, @m)").unwrap_err().errno(), 1436);
+    run(&mut client, &["CREATE FUNCTION f0(n INT) RETURNS INT DETERMINISTIC RETURN n"]);
+    for depth in 1..=31 {
+        let body = format!("RETURN f{}(n) + 1", depth - 1);
+        run(&mut client, &[&format!("CREATE FUNCTION f{depth}(n INT) RETURNS INT DETERMINISTIC {body}")]);
+    }
+    run(&mut client, &["CREATE PROCEDURE calls(OUT m INT) SET m = f30(1)"]);
+    run(&mut client, &["CREATE PROCEDURE calls_deeper(OUT m INT) SET m = f31(1)", "CALL calls(@m)"]);
+    assert_eq!(client.text("SELECT @m, f31(1)").unwrap(), ["31,32"]);
+    assert_eq!(client.execute("CALL calls_deeper(@m)").unwrap_err().errno(), 1436);
     run(&mut client, &["SET max_sp_recursion_depth = 4"]);
     assert_eq!(client.execute("CALL down(5)").unwrap_err().errno(), 1456);
     run(&mut client, &["CALL down(4)"]);

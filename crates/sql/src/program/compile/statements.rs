@@ -1,5 +1,6 @@
 //! The SQL statements of a program, and those that no program may have.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use shoal_cluster::ProgramKind;
@@ -8,7 +9,7 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use super::Compiler;
 use crate::diagnostics;
-use crate::program::code::{Argument, DiagnosticsCode, SignalCode, Step};
+use crate::program::code::{Argument, CallStep, DiagnosticsCode, SignalCode, Step};
 use crate::program::computed::{Computed, Planned};
 use crate::program::condition::HandlerFor;
 use crate::program::place::Target;
@@ -31,7 +32,8 @@ impl Compiler<'_> {
             Statement::Call(call) => {
                 let arguments = call.arguments.iter().map(|argument| self.argument(argument));
                 let arguments = arguments.collect::<Result<Vec<Argument>>>()?;
-                self.step(Step::Call { procedure: call.procedure.clone(), arguments });
+                let procedure = call.procedure.clone();
+                self.step(Step::Call(CallStep { procedure, arguments, known: RefCell::default() }));
                 Ok(())
             }
             Statement::Do(expressions) => {
