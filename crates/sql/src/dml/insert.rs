@@ -55,7 +55,7 @@ async fn add_source(run: &mut Insertion<'_>, ctx: &mut ExecContext<'_>) -> Resul
         InsertSource::Values(rows) => {
             for (done, row) in rows.iter().enumerate() {
                 run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
-                let values = match plan.subqueries.is_empty() {
+                let values = match run.plan.subqueries.is_empty() {
                     true => run.values_of(row, ctx)?,
                     false => run.values_with_subqueries(row, ctx).await?,
                 };
