@@ -310,20 +310,20 @@ fn a_table_whose_rows_are_copied_is_read_meanwhile_and_written_afterwards() {
     let id = definer.connection_id();
     for (sql, lets_read) in [
         ("MODIFY k BIGINT, LOCK=SHARED", true),
-        ("DROP PRIMARY KEY, ADD PRIMARY KEY (k, id)", true),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id, k)", true),
         ("MODIFY k DECIMAL(20,0), LOCK=EXCLUSIVE", false),
     ] {
         definer.send_query(&format!("ALTER TABLE big {sql}")).unwrap();
-        wait_until("the rows are being copied", || state_of(&mut control, id).starts_with("altering table"));
+        wait_until("the rows are being copied", || state_of(&mut control, id).starts_with("copy to tmp table"));
         if !lets_read {
             control.execute("SET lock_wait_timeout=1, innodb_lock_wait_timeout=1").unwrap();
             let refused = control.query("SELECT v FROM big WHERE id=1").map(|_| ());
-            assert!(refused.is_err() || !state_of(&mut control, id).starts_with("altering table"), "{sql}");
+            assert!(refused.is_err() || !state_of(&mut control, id).starts_with("copy to tmp table"), "{sql}");
             definer.receive_reply().unwrap();
             continue;
         }
         // Reads see the table as it is, and one that has begun keeps the definition waiting.
-        let still_copies = |control: &mut Client| state_of(control, id).starts_with("altering table");
+        let still_copies = |control: &mut Client| state_of(control, id).starts_with("copy to tmp table");
         old_reader.execute("BEGIN").unwrap();
         assert_eq!(old_reader.text("SELECT v FROM big WHERE id=1 LOCK IN SHARE MODE").unwrap(), ["a"]);
         assert!(still_copies(&mut control), "{sql}: reads waited for the copy");

@@ -30,7 +30,8 @@ const EXCLUSIVE: ReadMode = ReadMode { lock: Some(LockMode::Exclusive), wait: Lo
 /// Computes the columns of the indexes that are being built. Errors: those of the expressions, 1062, 1205, 1317.
 pub async fn compute(session: &mut Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
     let Some((present, _)) = computed_columns(node, table.id(), ids) else { return Ok(()) };
-    let stage = RunningStage::begin(&session.shared, StageKind::ReadRows, session.statistics().row_count(&present));
+    let stage =
+        RunningStage::begin(&session.shared, StageKind::ReadRows, session.statistics().row_count(&present));
     let mut progress = Progress { stage, start: Vec::new(), done: 0 };
     // Another definition may have come in between, and have dropped them.
     while let Some((table, columns)) = computed_columns(node, table.id(), ids) {

@@ -131,7 +131,13 @@ async fn alter_table(
                 }
             };
             // Who reads goes on while the rows are copied.
-            let locks = if lets_read { None } else { Some(locks) };
+            let locks = match lets_read {
+                true => {
+                    drop(locks);
+                    None
+                }
+                false => Some(locks),
+            };
             carry_out(session, &node, &present, prepared, Kept { hold: hold.as_ref(), locks }).await
         }
         .await;
