@@ -9,6 +9,7 @@ mod copy;
 mod edit;
 mod fill_online;
 mod instant;
+mod locked_rows;
 mod online;
 mod temporary;
 #[cfg(test)]
