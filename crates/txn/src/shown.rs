@@ -78,6 +78,11 @@ impl ShownTransaction {
         self.table_count.store(before as u32 + 1, Ordering::Relaxed);
     }
 
+    /// It uses the first `count` alone.
+    pub(crate) fn forget_tables(&self, count: usize) {
+        self.table_count.store(count as u32, Ordering::Relaxed);
+    }
+
     #[inline]
     pub(crate) fn release_tables(&self) {
         self.table_count.store(0, Ordering::Relaxed);

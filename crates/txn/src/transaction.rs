@@ -249,10 +249,19 @@ impl Transaction {
     pub async fn use_table_to_write(&mut self, table: &Arc<Table>) -> Result<()> {
         let this = self.of(table);
         let is_writable = |this: &Transaction| this.ignores_metadata_locks || !table.metadata_lock.is_frozen();
-        if is_writable(this) {
-            this.use_table(table).await?;
-        }
-        while !is_writable(this) {
+        loop {
+            if is_writable(this) {
+                let used = this.tables.len();
+                this.use_table(table).await?;
+                if is_writable(this) {
+                    return Ok(());
+                }
+                // The definition had the table for itself in between. It must not wait for who only waits for it.
+                for late in this.tables.drain(used..) {
+                    this.node.metadata_locks().release(&late);
+                }
+                this.shown.forget_tables(used);
+            }
             let uses_it = this.tables.iter().any(|used| Arc::ptr_eq(&used.metadata_lock, &table.metadata_lock));
             this.active = true;
             this.shown.set_awaited_table(Some(table.id()));
@@ -260,9 +269,7 @@ impl Transaction {
             let writable = locks.await_writable(table, uses_it, &mut this.waiter, this.lock_wait_timeout).await;
             this.shown.set_awaited_table(None);
             writable?;
-            this.use_table(table).await?;
         }
-        Ok(())
     }
 
     async fn begin_using(&mut self, table: &Arc<Table>) -> Result<()> {

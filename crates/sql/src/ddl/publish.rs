@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_cluster::{BeingFilled, Catalog, Change, Node, Table, unique_table_schema};
 use shoal_types::row::{PAST_ROWS_MAX, fixed_width};
-use shoal_types::{
-    Column, Error, ErrorCode, Index, IndexId, PastColumn, PastRows, Result, TableId, TableSchema,
-};
+use shoal_types::{Column, Error, ErrorCode, Index, IndexId, PastColumn, PastRows, Result, TableId, TableSchema};
 
 /// Definitions are checked and changed under this: what was checked still holds when the change is made.
 static DEFINITIONS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -81,7 +79,8 @@ pub fn without_building(catalog: &Catalog, table: TableId, is_dropped: impl Fn(&
 /// Drops the columns of functional key parts, behind all others, that no index has any more. Where rows have had as many shapes as they may
 /// have, they stay until the rows are written anew.
 fn drop_computed(schema: &mut TableSchema) {
-    let is_used = |column: usize| schema.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == column));
+    let is_used =
+        |column: usize| schema.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == column));
     let is_kept = |&column: &usize| !schema.columns[column].is_functional() || is_used(column);
     let kept = (0..schema.columns.len()).rev().find(is_kept).map_or(0, |last| last + 1);
     if kept == schema.columns.len() || schema.past_rows.len() >= PAST_ROWS_MAX {

@@ -577,6 +577,7 @@ impl<'p> Insertion<'p> {
         super::row::touch_update_columns(&table, &assigned, &mut values, &ctx.eval);
         self.plan.rules.complete(&mut values, &builder, self.row_number, &mut ctx.eval)?;
         if !self.plan.rules.permit(&values[..], self.plan.ignore, &mut ctx.eval)? {
+            self.affected.duplicates += 1;
             return Ok(());
         }
         sleep_if_asked(ctx).await?;
@@ -587,6 +588,7 @@ impl<'p> Insertion<'p> {
             let change = [(existing.clone(), changed.clone())];
             start = prepare_update(keys, &table, &change, self.plan.ignore, ctx).await?;
             if start.is_none() {
+                self.affected.duplicates += 1;
                 return Ok(());
             }
         }
@@ -594,7 +596,8 @@ impl<'p> Insertion<'p> {
         match ctx.transaction.replace_row(&table, &existing, &changed).await? {
             Inserted::Done => {
                 self.affected.rows += 2;
-                self.affected.duplicates += 1;
+                // With IGNORE those are counted of which nothing came.
+                self.affected.duplicates += u64::from(!self.plan.ignore);
                 self.plan.usage.add(Some(0), RowUse::Update, 1);
                 match (triggers, &old) {
                     (Some(triggers), Some(old)) => {
@@ -611,6 +614,7 @@ impl<'p> Insertion<'p> {
                 if let Some(start) = start {
                     ctx.transaction.rollback_to(&start);
                 }
+                self.affected.duplicates += 1;
                 ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
                 Ok(())
             }

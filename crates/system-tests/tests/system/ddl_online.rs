@@ -8,6 +8,8 @@ use shoal_system_tests::{Client, TestServer, skip, target_is_mariadb, wait_until
 use crate::big_table::{big_table, state_of};
 
 const DOUBLINGS: u32 = 17;
+/// For what is done row by row.
+const FEWER_DOUBLINGS: u32 = 14;
 
 #[test]
 fn columns_come_and_go_at_once_and_outlive_crashes() {
@@ -310,20 +312,20 @@ fn a_table_whose_rows_are_copied_is_read_meanwhile_and_written_afterwards() {
     let id = definer.connection_id();
     for (sql, lets_read) in [
         ("MODIFY k BIGINT, LOCK=SHARED", true),
-        ("DROP PRIMARY KEY, ADD PRIMARY KEY (k, id)", true),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id, k)", true),
         ("MODIFY k DECIMAL(20,0), LOCK=EXCLUSIVE", false),
     ] {
         definer.send_query(&format!("ALTER TABLE big {sql}")).unwrap();
-        wait_until("the rows are being copied", || state_of(&mut control, id).starts_with("altering table"));
+        wait_until("the rows are being copied", || state_of(&mut control, id).starts_with("copy to tmp table"));
         if !lets_read {
             control.execute("SET lock_wait_timeout=1, innodb_lock_wait_timeout=1").unwrap();
             let refused = control.query("SELECT v FROM big WHERE id=1").map(|_| ());
-            assert!(refused.is_err() || !state_of(&mut control, id).starts_with("altering table"), "{sql}");
+            assert!(refused.is_err() || !state_of(&mut control, id).starts_with("copy to tmp table"), "{sql}");
             definer.receive_reply().unwrap();
             continue;
         }
         // Reads see the table as it is, and one that has begun keeps the definition waiting.
-        let still_copies = |control: &mut Client| state_of(control, id).starts_with("altering table");
+        let still_copies = |control: &mut Client| state_of(control, id).starts_with("copy to tmp table");
         old_reader.execute("BEGIN").unwrap();
         assert_eq!(old_reader.text("SELECT v FROM big WHERE id=1 LOCK IN SHARE MODE").unwrap(), ["a"]);
         assert!(still_copies(&mut control), "{sql}: reads waited for the copy");
@@ -385,4 +387,82 @@ fn no_write_is_lost_while_copies_follow_each_other() {
         assert_eq!(server.sql("SELECT COUNT(*), MIN(k), MAX(k) FROM big WHERE v='new'"), expected);
     });
     assert!(reads.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn functional_indexes_are_built_while_others_write() {
+    if target_is_mariadb() {
+        return skip("MariaDB has no functional key parts");
+    }
+    let mut server = TestServer::start();
+    big_table(&server, FEWER_DOUBLINGS);
+    server.sql(
+        "ALTER TABLE big ADD COLUMN doc JSON; UPDATE big SET doc=JSON_OBJECT('tags', JSON_ARRAY(k % 1000, id))",
+    );
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (server, done) = (&server, &done);
+        let write = move |writer: u64| {
+            let mut client = server.client();
+            let mut written = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                let id = 1 + (written * 7919 + writer * 13) % (1 << FEWER_DOUBLINGS);
+                let fresh = 10_000_000 * (writer + 1) + written;
+                for sql in [
+                    format!("UPDATE big SET k=-{fresh}, v=CONCAT(v,'!') WHERE id={id}"),
+                    format!("UPDATE big SET v='x' WHERE id={}", id + 1),
+                    format!("INSERT INTO big (id,k,doc) VALUES ({fresh},{fresh},'{{\"tags\":[1,{fresh}]}}')"),
+                    format!("UPDATE big SET doc=JSON_OBJECT('tags', JSON_ARRAY(5,id)) WHERE id={}", id + 5),
+                    format!("DELETE FROM big WHERE id={}", id + 3),
+                ] {
+                    client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+                }
+                written += 1;
+            }
+            written
+        };
+        let writers: Vec<_> = (0..2).map(|writer| scope.spawn(move || write(writer))).collect();
+        let mut client = server.client();
+        for sql in [
+            "ALTER TABLE big ADD INDEX sum ((k+7)), LOCK=NONE",
+            "CREATE UNIQUE INDEX twice ON big ((k*2))",
+            "ALTER TABLE big ADD INDEX tags ((CAST(doc->'$.tags' AS UNSIGNED ARRAY))), ADD KEY by_v (v)",
+        ] {
+            client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(writers.into_iter().map(|writer| writer.join().unwrap()).sum::<u64>() > 0);
+    });
+    let check = |server: &TestServer| {
+        for (index, condition) in [
+            ("sum", "k+7 BETWEEN 500 AND 900"),
+            ("sum", "k+7 < 0"),
+            ("twice", "k*2 BETWEEN -30000000 AND 100000"),
+            ("tags", "JSON_OVERLAPS(doc->'$.tags','[1,5,999]')"),
+            ("tags", "77 MEMBER OF (doc->'$.tags')"),
+        ] {
+            let sql =
+                |hint: &str| format!("SELECT COUNT(*), SUM(id) FROM big {hint} INDEX ({index}) WHERE {condition}");
+            assert_eq!(server.sql(&sql("FORCE")), server.sql(&sql("IGNORE")), "{condition}");
+            let plan = server.sql(&format!("EXPLAIN {}", sql("FORCE")));
+            assert!(plan.contains(&format!("\t{index}\t")), "{plan}");
+        }
+        assert!(server.sql("CHECK TABLE big").contains("OK"));
+    };
+    check(&server);
+    server.kill();
+    server.restart();
+    check(&server);
+    // What fails leaves neither index nor column.
+    let mut client = server.client();
+    let error = client.execute("ALTER TABLE big ADD UNIQUE INDEX u ((k % 100))").unwrap_err();
+    assert_eq!(error.errno(), 1062, "{error}");
+    client.execute("INSERT INTO big (id,k,doc) VALUES (5000001,50000001,'[\"no number\"]')").unwrap();
+    let error = client.execute("ALTER TABLE big ADD INDEX n ((CAST(doc AS UNSIGNED ARRAY)))").unwrap_err();
+    assert_eq!(error.errno(), 1235, "{error}");
+    client.execute("DELETE FROM big WHERE JSON_TYPE(doc)='OBJECT' OR doc IS NULL").unwrap();
+    let definition = server.sql("SHOW CREATE TABLE big");
+    assert!(!definition.contains("`n`") && !definition.contains("`u`"), "{definition}");
+    client.execute("INSERT INTO big (k,doc) VALUES (60000001,'{\"a\":1}')").unwrap();
+    check(&server);
 }

@@ -107,7 +107,7 @@ async fn begin_to_build(node: &TestNode, table: &Table) -> (Arc<Table>, Arc<Tabl
     });
     let hidden = unique_table_schema(&schema, &schema.indexes[1], id);
     node.node.change(vec![Change::PutTable(hidden), Change::PutTable(schema)]).await.unwrap();
-    (node.table("t"), Arc::clone(&node.node.catalog().tables_by_id[&id]))
+    (node.table("t"), node.node.catalog().tables_by_id.get(&id).cloned().unwrap())
 }
 
 /// A writer once deleted an entry by its key alone, which was that of another row with the same value.

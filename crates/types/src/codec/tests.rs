@@ -30,6 +30,8 @@ fn schema() -> TableSchema {
     let default_size = Value::Enum(EnumValue { index: 2, labels: labels() });
     let mut generated = column("twice", SqlType::bigint(true), ColumnDefault::Expression("id * 2".into()));
     generated.generated = Some(("id * 2".to_string(), true));
+    let mut tags = column("!hidden!tags!0!0", SqlType::new(BaseType::Text), ColumnDefault::None);
+    tags.array_of = Some(SqlType::varchar(10, Collation::UTF8MB4_0900_BIN));
     TableSchema {
         id: TableId(7),
         version: 3,
@@ -45,6 +47,7 @@ fn schema() -> TableSchema {
             column("price", SqlType::decimal(10, 2), ColumnDefault::Value(Value::Null)),
             Column { on_update_now: true, ..column("at", SqlType::datetime(6), ColumnDefault::Now) },
             generated,
+            tags,
             column(
                 "name",
                 SqlType::varchar(30, Collation::UTF8MB4_0900_AI_CI),
@@ -110,7 +113,7 @@ fn schemas_that_do_not_hold_together_are_refused() {
         change(&mut damaged);
         TableSchema::decode(&damaged.encode()).is_err()
     };
-    assert!(refused(|schema| schema.partition_columns = vec![6]));
+    assert!(refused(|schema| schema.partition_columns = vec![7]));
     assert!(refused(|schema| schema.indexes[0].columns[0].column = 100));
     assert!(refused(|schema| schema.indexes.clear()));
     assert!(refused(|schema| schema.columns[2].sql_type.length = 66));

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use shoal_cluster::{Node, Table};
 use shoal_txn::new_row::duplicate_entry;
-use shoal_txn::{Inserted, KeyRange, LockMode, LockWait, ReadMode, ScanRequest, Visit};
-use shoal_types::key::successor;
-use shoal_types::row::RowRef;
+use shoal_txn::{Inserted, LockMode};
 use shoal_types::{ErrorCode, IndexId, Result, TableId, Value};
 
+use super::locked_rows::{LockedRows, PAUSE, lock_rows};
 use crate::ddl::defaults;
 use crate::ddl::running_stage::RunningStage;
 use crate::definition_stages::StageKind;
@@ -25,12 +24,11 @@ use crate::session::Session;
 /// Rows that are locked at a time.
 const ROWS_PER_BATCH: usize = 512;
 
-const EXCLUSIVE: ReadMode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
-
 /// Computes the columns of the indexes that are being built. Errors: those of the expressions, 1062, 1205, 1317.
 pub async fn compute(session: &mut Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
     let Some((present, _)) = computed_columns(node, table.id(), ids) else { return Ok(()) };
-    let stage = RunningStage::begin(&session.shared, StageKind::ReadRows, session.statistics().row_count(&present));
+    let stage =
+        RunningStage::begin(&session.shared, StageKind::ReadRows, session.statistics().row_count(&present));
     let mut progress = Progress { stage, start: Vec::new(), done: 0 };
     // Another definition may have come in between, and have dropped them.
     while let Some((table, columns)) = computed_columns(node, table.id(), ids) {
@@ -44,6 +42,7 @@ pub async fn compute(session: &mut Session, node: &Arc<Node>, table: &Arc<Table>
             return Err(error);
         }
         session.clear_conditions();
+        tokio::time::sleep(PAUSE).await;
     }
     Ok(())
 }
@@ -77,7 +76,9 @@ impl Computing<'_> {
         loop {
             ctx.check_between_batches().await?;
             ctx.transaction.start_statement();
-            let rows = self.locked_rows(&progress.start, ctx).await?;
+            let batch =
+                lock_rows(ctx.transaction, self.table, &progress.start, LockMode::Exclusive, ROWS_PER_BATCH);
+            let LockedRows { rows, next } = batch.await?;
             let mut changed = Vec::with_capacity(rows.len());
             for row in &rows {
                 progress.done += 1;
@@ -92,34 +93,11 @@ impl Computing<'_> {
             }
             ctx.transaction.commit().await?;
             progress.stage.set_completed(progress.done);
-            let mut last = Vec::with_capacity(16);
-            let Some(row) = rows.last().filter(|_| rows.len() == ROWS_PER_BATCH) else { return Ok(()) };
-            self.table.keys[0].append_from_row(self.table.layout.row(row), &mut last);
-            match successor(&last) {
+            match next {
                 Some(next) => progress.start = next,
                 None => return Ok(()),
             }
         }
-    }
-
-    async fn locked_rows(&self, start: &[u8], ctx: &mut ExecContext<'_>) -> Result<Vec<Vec<u8>>> {
-        let mut scan = ctx.transaction.scan(ScanRequest {
-            table: Arc::clone(self.table),
-            index: 0,
-            ranges: vec![KeyRange { start: start.to_vec(), end: Vec::new() }],
-            descending: false,
-            ordered: true,
-            partition_key: None,
-            mode: EXCLUSIVE,
-            row_limit: Some(ROWS_PER_BATCH as u64),
-        });
-        let mut rows = Vec::with_capacity(ROWS_PER_BATCH);
-        let mut take = |row: RowRef<'_>| {
-            rows.push(row.bytes().to_vec());
-            Ok(if rows.len() < ROWS_PER_BATCH { Visit::Take } else { Visit::TakeAndStop })
-        };
-        while scan.next(ctx.transaction, &mut take).await? {}
-        Ok(rows)
     }
 
     /// The row with its columns computed, unless they are.

@@ -12,11 +12,11 @@ use std::time::Duration;
 use shoal_cluster::unique::{hidden_primary_key, primary_key_in, unique_row};
 use shoal_cluster::{Node, Table};
 use shoal_txn::new_row::duplicate_entry;
-use shoal_txn::{Inserted, Isolation, KeyRange, LockMode, LockWait, ReadMode, ScanRequest, Transaction, Visit};
-use shoal_types::key::successor;
+use shoal_txn::{Inserted, Isolation, LockMode, LockWait, ReadMode, Transaction};
 use shoal_types::row::RowRef;
-use shoal_types::{Error, ErrorCode, IndexId, IndexMethod, Result, TableId};
+use shoal_types::{Error, ErrorCode, IndexId, Result, TableId};
 
+use super::locked_rows::{LockedRows, PAUSE, lock_rows};
 use crate::ddl::running_stage::RunningStage;
 use crate::definition_stages::StageKind;
 use crate::resolve::Statistics;
@@ -24,15 +24,8 @@ use crate::session::Session;
 
 /// Rows that are locked at a time.
 const ROWS_PER_BATCH: usize = 1024;
-/// A batch that lost a deadlock, or met another definition of the table, is tried again after this.
-const PAUSE: Duration = Duration::from_millis(5);
 
 const SHARED: ReadMode = ReadMode { lock: Some(LockMode::Shared), wait: LockWait::Wait };
-
-/// Rows are found by their order, and their entries have a table.
-pub fn is_possible(table: &Table) -> bool {
-    table.schema.primary_key().method == IndexMethod::BTree
-}
 
 /// Makes the entries of all rows in those of the indexes that are unique. Errors: 1062, 1205, 1317.
 pub async fn fill(session: &Session, node: &Arc<Node>, table: &Arc<Table>, ids: &[IndexId]) -> Result<()> {
@@ -51,12 +44,12 @@ pub async fn fill(session: &Session, node: &Arc<Node>, table: &Arc<Table>, ids: 
         let filling = Filling { table: &table, indexes: &indexes, node };
         let filled = session.shared.interrupt.guard(filling.batch(&mut transaction, &start)).await;
         match filled {
-            Ok(Batch { rows, last }) => {
-                done += rows as u64;
+            Ok(LockedRows { rows, next }) => {
+                done += rows.len() as u64;
                 stage.set_completed(done);
-                match last.as_deref().and_then(successor) {
-                    Some(next) if rows == ROWS_PER_BATCH => start = next,
-                    _ => return Ok(()),
+                match next {
+                    Some(next) => start = next,
+                    None => return Ok(()),
                 }
             }
             Err(error) => {
@@ -79,12 +72,6 @@ fn building(node: &Node, table: TableId, ids: &[IndexId]) -> Option<(Arc<Table>,
     (!positions.is_empty()).then_some((table, positions))
 }
 
-struct Batch {
-    rows: usize,
-    /// The primary key of the last of them.
-    last: Option<Vec<u8>>,
-}
-
 struct Filling<'f> {
     table: &'f Arc<Table>,
     indexes: &'f [usize],
@@ -93,39 +80,14 @@ struct Filling<'f> {
 
 impl Filling<'_> {
     /// The entries of the next rows, committed.
-    async fn batch(&self, transaction: &mut Transaction, start: &[u8]) -> Result<Batch> {
+    async fn batch(&self, transaction: &mut Transaction, start: &[u8]) -> Result<LockedRows> {
         transaction.start_statement();
-        let rows = self.locked_rows(transaction, start).await?;
+        let batch = lock_rows(transaction, self.table, start, LockMode::Shared, ROWS_PER_BATCH).await?;
         for &index in self.indexes {
-            self.add_entries(transaction, index, &rows).await?;
+            self.add_entries(transaction, index, &batch.rows).await?;
         }
         transaction.commit().await?;
-        let key_of = |row: &Vec<u8>| {
-            let mut key = Vec::with_capacity(16);
-            self.table.keys[0].append_from_row(self.table.layout.row(row), &mut key);
-            key
-        };
-        Ok(Batch { rows: rows.len(), last: rows.last().map(key_of) })
-    }
-
-    async fn locked_rows(&self, transaction: &mut Transaction, start: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let mut scan = transaction.scan(ScanRequest {
-            table: Arc::clone(self.table),
-            index: 0,
-            ranges: vec![KeyRange { start: start.to_vec(), end: Vec::new() }],
-            descending: false,
-            ordered: true,
-            partition_key: None,
-            mode: SHARED,
-            row_limit: Some(ROWS_PER_BATCH as u64),
-        });
-        let mut rows = Vec::with_capacity(ROWS_PER_BATCH);
-        let mut take = |row: RowRef<'_>| {
-            rows.push(row.bytes().to_vec());
-            Ok(if rows.len() < ROWS_PER_BATCH { Visit::Take } else { Visit::TakeAndStop })
-        };
-        while scan.next(transaction, &mut take).await? {}
-        Ok(rows)
+        Ok(batch)
     }
 
     async fn add_entries(&self, transaction: &mut Transaction, index: usize, rows: &[Vec<u8>]) -> Result<()> {

@@ -9,6 +9,7 @@ mod copy;
 mod edit;
 mod fill_online;
 mod instant;
+mod locked_rows;
 mod online;
 mod temporary;
 #[cfg(test)]
@@ -131,7 +132,13 @@ async fn alter_table(
                 }
             };
             // Who reads goes on while the rows are copied.
-            let locks = if lets_read { None } else { Some(locks) };
+            let locks = match lets_read {
+                true => {
+                    drop(locks);
+                    None
+                }
+                false => Some(locks),
+            };
             carry_out(session, &node, &present, prepared, Kept { hold: hold.as_ref(), locks }).await
         }
         .await;

@@ -16,7 +16,7 @@ use shoal_types::{
 };
 
 use super::way::holds_as_it_is;
-use super::{compute_online, fill_online};
+use super::{compute_online, fill_online, locked_rows};
 use crate::ddl::build::BuiltTable;
 use crate::ddl::publish;
 use crate::ddl::running_stage::RunningStage;
@@ -36,7 +36,7 @@ pub fn with_building(
     built: &BuiltTable,
     mut next_table_id: impl FnMut() -> TableId,
 ) -> Option<(TableSchema, Vec<IndexId>)> {
-    let goes_row_by_row = fill_online::is_possible(table);
+    let goes_row_by_row = locked_rows::are_in_order(table);
     let table = &table.schema;
     let mut schema = table.clone();
     schema.version += 1;
