@@ -13,11 +13,12 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::batch::KeptRows;
 use super::fetch::read_all;
+use super::kept_index::{Lookups, SharedRow};
 use super::lateral::{KeptColumns, lateral_rows};
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::memory::{Held, row_bytes};
-use super::{ExecContext, HashMap, RowBatch};
-use crate::plan::{Input, JoinKind, JoinStep, TableInput};
+use super::{ExecContext, HashMap, RowBatch, recursion};
+use crate::plan::{Input, JoinKind, JoinStep, QueryBody, TableInput};
 use crate::table_usage::RowUse;
 
 /// What one step keeps between batches, and between the parts of one batch.
@@ -30,8 +31,12 @@ pub struct JoinState {
     /// What was looked up for the rows of the batch from `place.outer` on.
     looked_up: Option<LookedUp>,
     place: PairPlace,
+    /// Of an input that is looked up row by row.
+    lookups: Lookups,
     /// The rows of a lateral input for the present outer row.
     lateral: Option<KeptRows>,
+    /// That row, without what nobody behind the input reads.
+    outer: Vec<Value>,
 }
 
 /// Inner rows that were looked up for some rows of a batch.
@@ -84,7 +89,7 @@ pub async fn join(
         Input::Table(input) if input.access.depends_on_row => {
             if state.looked_up.is_none() {
                 let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
-                state.looked_up = Some(look_up(step, input, batch, outers, ctx).await?);
+                state.looked_up = Some(look_up(step, input, batch, outers, &mut state.lookups, ctx).await?);
             }
             join_with_looked_up(step, state, batch, done, width, ctx)
         }
@@ -102,6 +107,14 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
     match &step.input {
         Input::Table(input) => read_all(input, &step.columns, ctx).await,
         Input::Derived(plan) => {
+            let are_all = |width: usize| step.columns.iter().map(|&(column, _)| column).eq(0..width);
+            if let QueryBody::Recursion(recursion) = &plan.body
+                && plan.constants.is_empty()
+                && recursion.limit.as_ref().is_none_or(|limit| limit.offset.is_none())
+                && are_all(recursion.columns.len())
+            {
+                return recursion::all_rows(recursion, ctx).await;
+            }
             let mut kept = KeptColumns::new(step, ctx);
             ctx.run_query(plan, &mut kept).await?;
             Ok(kept.rows)
@@ -153,11 +166,20 @@ async fn join_lateral(
     let mut joined = RowBatch::new(width);
     let mut pairs = PAIRS_TRIED;
     while *done < batch.len() && joined.len() < JOINED_ROWS && pairs > 0 {
-        let outer = batch.row(*done);
         let rows = match state.lateral.take() {
             Some(rows) => rows,
-            None => lateral_rows(step, outer, ctx).await?,
+            None => {
+                state.outer.clear();
+                let kept = batch.row(*done).iter().enumerate();
+                let is_spent = |position: &usize| step.spent.contains(position);
+                state.outer.extend(kept.map(|(position, value)| match is_spent(&position) {
+                    true => Value::Null,
+                    false => value.clone(),
+                }));
+                lateral_rows(step, batch.row(*done), ctx).await?
+            }
         };
+        let outer = &state.outer[..];
         let row = |inner: usize| rows.row(inner);
         let place = (&mut state.place, &mut pairs);
         if !try_pairs(step, outer, rows.row_count(), row, place, &mut joined, &mut ctx.eval)? {
@@ -341,12 +363,21 @@ async fn look_up(
     input: &TableInput,
     batch: &RowBatch,
     outers: Range<usize>,
+    lookups: &mut Lookups,
     ctx: &mut ExecContext<'_>,
 ) -> Result<LookedUp> {
     let mut found: Vec<Vec<RowBatchRow>> = outers.clone().map(|_| Vec::new()).collect();
     let wanted = wanted_keys(input, batch, outers.clone(), &mut ctx.eval)?;
     let mut held = Held::new(ctx.memory);
-    if input.access.unique {
+    if let Some(kept) = lookups.count(wanted.len() as u64, step, input, ctx).await? {
+        for (key, outers) in wanted {
+            let rows = kept.rows(&key);
+            held.add(rows.len() * outers.len() * FOUND_PLACE_BYTES)?;
+            for outer in outers {
+                found[outer as usize].extend(rows.iter().cloned());
+            }
+        }
+    } else if input.access.unique {
         fetch_unique(step, input, wanted, (&mut found, &mut held), ctx).await?;
     } else {
         fetch_equal(step, input, batch, outers.start, wanted, (&mut found, &mut held), ctx).await?;
@@ -379,7 +410,7 @@ fn join_with_looked_up(
     Ok(joined)
 }
 
-type RowBatchRow = Arc<[Value]>;
+type RowBatchRow = SharedRow;
 
 fn take_row(step: &JoinStep, row: RowRef<'_>, eval: &EvalContext<'_>) -> RowBatchRow {
     step.columns.iter().map(|&(column, _)| row.value(column, eval.zone)).collect()

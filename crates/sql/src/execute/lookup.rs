@@ -84,6 +84,28 @@ pub fn pruning_key<R: RowSource + ?Sized>(
     Ok(Some(key))
 }
 
+/// The bytes of the leading parts of an index that have these values; `None`: no row can have them.
+pub fn key_of_values<R: RowSource + ?Sized>(
+    spec: &KeySpec,
+    values: &[Expr],
+    row: &R,
+    eval: &mut EvalContext<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let mut key = Vec::with_capacity(32);
+    for (part, expression) in spec.parts.iter().zip(values) {
+        let value = expression.eval(row, eval)?;
+        if value.is_null() && part.nullable {
+            part.append_value(&Value::Null, eval.zone, &mut key)?;
+            continue;
+        }
+        match convert::for_lookup(value, expression.sql_type(), &part.sql_type, eval.zone) {
+            Some((value, _)) if !value.is_null() => part.append_value(&value, eval.zone, &mut key)?,
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(key))
+}
+
 fn equal_value<R: RowSource + ?Sized>(
     expression: &Expr,
     part: &KeyPart,

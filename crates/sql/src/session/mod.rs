@@ -108,6 +108,8 @@ pub struct Session {
     pub multi_statements: bool,
     /// LOCK TABLES was said: UNLOCK TABLES ends the transaction.
     pub tables_locked: bool,
+    /// Of HANDLER ... OPEN.
+    pub handlers: crate::handler::OpenHandlers,
     plans: PlanCache,
     digester: Digester,
     literals: Vec<LiteralToken>,
@@ -228,6 +230,7 @@ impl Session {
         let mut session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
+            handlers: Default::default(),
             server,
             shared,
             info,

@@ -18,6 +18,7 @@ mod management;
 mod ndbinfo;
 mod network;
 mod pause;
+mod query_language;
 mod refusal;
 mod rest;
 mod rolling;
