@@ -40,7 +40,7 @@ const HUNGRY: [&str; 9] = [
     "SELECT (SELECT COUNT(*) FROM (SELECT DISTINCT pad, id FROM t) u)",
     "(SELECT pad, id FROM t) UNION (SELECT pad, id FROM t) ORDER BY id",
     "WITH RECURSIVE r AS (SELECT 1 AS n, pad FROM t UNION ALL SELECT n + 1, pad FROM r WHERE n < 3) SELECT COUNT(*) FROM r",
-    "SELECT COUNT(*) FROM (SELECT 1 AS one) o, LATERAL (SELECT one, pad FROM t) l",
+    "SELECT COUNT(*), MAX(pad) FROM (SELECT 1 AS one) o, LATERAL (SELECT one, pad FROM t) l",
 ];
 
 #[test]
