@@ -13,9 +13,9 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::batch::KeptRows;
 use super::fetch::read_all;
-use super::kept_index::{Lookups, SharedRow};
+use super::kept_index::Lookups;
 use super::lateral::{KeptColumns, lateral_rows};
-use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
+use super::lookup::{Lookup, leading_parts, lookup, only_key, pruning_key};
 use super::memory::{Held, row_bytes};
 use super::{ExecContext, HashMap, RowBatch, recursion};
 use crate::plan::{Input, JoinKind, JoinStep, QueryBody, TableInput};
@@ -87,11 +87,17 @@ pub async fn join(
             join_lateral(step, state, batch, done, width, ctx).await
         }
         Input::Table(input) if input.access.depends_on_row => {
-            if state.looked_up.is_none() {
+            if state.looked_up.is_none() && state.rows.is_none() {
                 let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
-                state.looked_up = Some(look_up(step, input, batch, outers, &mut state.lookups, ctx).await?);
+                match state.lookups.count(outers.len() as u64, step, input, ctx).await? {
+                    Some((rows, by_key)) => (state.rows, state.by_key) = (Some(rows), by_key),
+                    None => state.looked_up = Some(look_up(step, input, batch, outers, ctx).await?),
+                }
             }
-            join_with_looked_up(step, state, batch, done, width, ctx)
+            match state.rows {
+                Some(_) => join_with_kept_rows(step, state, batch, done, width, ctx),
+                None => join_with_looked_up(step, state, batch, done, width, ctx),
+            }
         }
         _ => {
             if state.rows.is_none() {
@@ -224,6 +230,16 @@ async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecConte
     Ok(())
 }
 
+/// Fills `key` with what an outer row looks for among the kept rows; false: it finds none.
+fn join_key(step: &JoinStep, outer: &[Value], eval: &mut EvalContext<'_>, key: &mut Vec<u8>) -> Result<bool> {
+    match &step.input {
+        Input::Table(input) if input.access.depends_on_row => {
+            only_key(&input.table, &input.access, outer, eval, key)
+        }
+        _ => hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, key),
+    }
+}
+
 /// Fills `key` with the join key of a row; `false` if part of it is NULL.
 fn hash_key<'e>(
     expressions: impl Iterator<Item = &'e Expr>,
@@ -261,7 +277,8 @@ fn join_with_kept_rows(
     while *done < batch.len() && joined.len() < JOINED_ROWS && pairs > 0 {
         let outer = batch.row(*done);
         let eval = &mut ctx.eval;
-        let all_met = if step.hash_keys.is_empty() {
+        let is_by_index = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
+        let all_met = if step.hash_keys.is_empty() && !is_by_index {
             try_pairs(
                 step,
                 outer,
@@ -271,7 +288,7 @@ fn join_with_kept_rows(
                 &mut joined,
                 eval,
             )?
-        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, &mut key)? {
+        } else if join_key(step, outer, eval, &mut key)? {
             let found = by_key.get(key.as_slice()).map_or(&[][..], |positions| positions);
             let row = |inner: usize| rows.row(found[inner] as usize);
             try_pairs(step, outer, found.len(), row, (place, &mut pairs), &mut joined, eval)?
@@ -363,21 +380,12 @@ async fn look_up(
     input: &TableInput,
     batch: &RowBatch,
     outers: Range<usize>,
-    lookups: &mut Lookups,
     ctx: &mut ExecContext<'_>,
 ) -> Result<LookedUp> {
     let mut found: Vec<Vec<RowBatchRow>> = outers.clone().map(|_| Vec::new()).collect();
     let wanted = wanted_keys(input, batch, outers.clone(), &mut ctx.eval)?;
     let mut held = Held::new(ctx.memory);
-    if let Some(kept) = lookups.count(wanted.len() as u64, step, input, ctx).await? {
-        for (key, outers) in wanted {
-            let rows = kept.rows(&key);
-            held.add(rows.len() * outers.len() * FOUND_PLACE_BYTES)?;
-            for outer in outers {
-                found[outer as usize].extend(rows.iter().cloned());
-            }
-        }
-    } else if input.access.unique {
+    if input.access.unique {
         fetch_unique(step, input, wanted, (&mut found, &mut held), ctx).await?;
     } else {
         fetch_equal(step, input, batch, outers.start, wanted, (&mut found, &mut held), ctx).await?;
@@ -410,7 +418,7 @@ fn join_with_looked_up(
     Ok(joined)
 }
 
-type RowBatchRow = SharedRow;
+type RowBatchRow = Arc<[Value]>;
 
 fn take_row(step: &JoinStep, row: RowRef<'_>, eval: &EvalContext<'_>) -> RowBatchRow {
     step.columns.iter().map(|&(column, _)| row.value(column, eval.zone)).collect()

@@ -6,142 +6,125 @@
 use std::sync::Arc;
 
 use shoal_txn::{ScanRequest, Visit};
+use shoal_types::Result;
 use shoal_types::row::RowRef;
-use shoal_types::{Result, Value};
 
+use super::batch::KeptRows;
 use super::lookup::leading_parts;
-use super::memory::{Held, row_bytes};
 use super::{ExecContext, HashMap};
-use crate::plan::{JoinStep, TableInput};
+use crate::plan::{JoinStep, PartAccess, TableInput};
 use crate::table_usage::RowUse;
 
 /// Fewer lookups than these are not worth it.
-const LOOKUPS_MIN: u64 = 4096;
-/// So many lookups cost as much as reading a row does, times this.
-const ROWS_PER_LOOKUP: u64 = 4;
+const LOOKUPS_MIN: u64 = 2048;
+/// A lookup costs as much as reading so many rows.
+const ROWS_PER_LOOKUP: u64 = 8;
 /// Larger tables are not kept.
 const ROWS_MAX: u64 = 2_000_000;
-/// What a row, and a key, takes besides its values and bytes.
-const ROW_BYTES: usize = 32;
-const KEY_BYTES: usize = 112;
+/// What a key takes besides its bytes, and a row's place in its list.
+const KEY_BYTES: usize = 144;
+const POSITION_BYTES: usize = 8;
 
-/// Columns of an input's rows, shared by all rows that they are joined with.
-pub type SharedRow = Arc<[Value]>;
+/// Kept rows, and their positions by the bytes of their keys.
+pub type KeptIndex = (KeptRows, HashMap<Box<[u8]>, Vec<u32>>);
 
-/// The rows of an input by the bytes of their keys.
-pub struct KeptIndex {
-    rows: HashMap<Box<[u8]>, Vec<SharedRow>>,
-    _held: Held,
-}
-
-/// What a join knows of its lookups so far.
+/// How many keys a join has looked up, until it need not count any more.
 #[derive(Default)]
-pub enum Lookups {
-    /// It has looked up so many keys.
-    #[default]
-    None,
-    Counted(u64),
-    Kept(KeptIndex),
-    /// The rows are too many for the memory that there is.
-    TooMany,
+pub struct Lookups {
+    keys: u64,
+    is_settled: bool,
 }
 
 impl Lookups {
-    /// Counts keys that are about to be looked up; all rows are read now if that is likely to be cheaper.
+    /// Counts keys that are about to be looked up. If it is likely to be cheaper, all rows are read instead.
     pub async fn count(
         &mut self,
         keys: u64,
         step: &JoinStep,
         input: &TableInput,
         ctx: &mut ExecContext<'_>,
-    ) -> Result<Option<&KeptIndex>> {
-        let before = match self {
-            Lookups::None => 0,
-            Lookups::Counted(before) => *before,
-            Lookups::Kept(_) | Lookups::TooMany => return Ok(self.kept()),
-        };
-        *self = Lookups::Counted(before + keys);
-        let is_free = input.lock.is_none() && !input.access.in_key_order && !input.access.unique;
-        if !is_free || before + keys < LOOKUPS_MIN {
+    ) -> Result<Option<KeptIndex>> {
+        if self.is_settled {
+            return Ok(None);
+        }
+        self.keys += keys;
+        if self.keys < LOOKUPS_MIN {
             return Ok(None);
         }
         let rows = ctx.transaction.row_count(&input.table);
-        if rows <= ROWS_MAX && (before + keys).saturating_mul(ROWS_PER_LOOKUP) >= rows {
-            *self = match KeptIndex::read(step, input, ctx).await? {
-                Some(kept) => Lookups::Kept(kept),
-                None => Lookups::TooMany,
-            };
+        let may_be_kept = rows <= ROWS_MAX && may_be_kept(input);
+        if may_be_kept && self.keys.saturating_mul(ROWS_PER_LOOKUP) < rows {
+            return Ok(None);
         }
-        Ok(self.kept())
-    }
-
-    fn kept(&self) -> Option<&KeptIndex> {
-        match self {
-            Lookups::Kept(kept) => Some(kept),
-            _ => None,
-        }
+        self.is_settled = true;
+        if may_be_kept { read(step, input, ctx).await } else { Ok(None) }
     }
 }
 
-impl KeptIndex {
-    /// Reads all rows; `None`: there is no memory for them.
-    async fn read(step: &JoinStep, input: &TableInput, ctx: &mut ExecContext<'_>) -> Result<Option<KeptIndex>> {
-        let spec = leading_parts(&input.table.keys[input.access.index], input.access.parts.len());
-        let mut kept = KeptIndex { rows: HashMap::default(), _held: Held::new(ctx.memory) };
-        let ExecContext { transaction, eval, handlers, interrupt, .. } = ctx;
-        let mut scan = transaction.scan(ScanRequest {
-            table: Arc::clone(&input.table),
-            index: 0,
-            ranges: vec![Default::default()],
-            descending: false,
-            ordered: false,
-            partition_key: None,
-            mode: input.read_mode(),
-            row_limit: None,
-        });
-        let (mut key, mut is_too_much) = (Vec::new(), false);
-        loop {
-            let mut rows = 0;
-            let mut visit = |row: RowRef<'_>| {
-                rows += 1;
-                if let Some(filter) = &input.filter
-                    && filter.eval_bool(&row, eval)? != Some(true)
-                {
-                    return Ok(Visit::Skip);
-                }
-                key.clear();
-                spec.append_from_row(row, &mut key);
-                let values: SharedRow =
-                    step.columns.iter().map(|&(column, _)| row.value(column, eval.zone)).collect();
-                let mut bytes = row_bytes(&values) + ROW_BYTES;
-                if !kept.rows.contains_key(key.as_slice()) {
-                    bytes += key.len() + KEY_BYTES;
-                }
-                if kept._held.add(bytes).is_err() {
-                    is_too_much = true;
-                    return Ok(Visit::Stop);
-                }
-                match kept.rows.get_mut(key.as_slice()) {
-                    Some(known) => known.push(values),
-                    None => drop(kept.rows.insert(key.as_slice().into(), vec![values])),
-                }
-                Ok(Visit::Take)
-            };
-            let has_more = scan.next(transaction, &mut visit).await?;
-            handlers.read_rnd_next += rows;
-            input.count(RowUse::Fetch, rows);
-            if is_too_much {
-                return Ok(None);
-            }
-            if !has_more {
-                return Ok(Some(kept));
-            }
-            interrupt.check_between_batches().await?;
-        }
-    }
+/// Rows are neither locked nor in an order that shows, and a row of the join has one key.
+fn may_be_kept(input: &TableInput) -> bool {
+    let is_one =
+        |part: &PartAccess| matches!(part, PartAccess::Equal { alternatives, .. } if alternatives.len() == 1);
+    let access = &input.access;
+    input.lock.is_none() && !access.in_key_order && !access.unique && access.parts.iter().all(is_one)
+}
 
-    /// The rows that have a key.
-    pub fn rows(&self, key: &[u8]) -> &[SharedRow] {
-        self.rows.get(key).map_or(&[], Vec::as_slice)
+/// Reads all rows; `None`: there is no memory for them.
+async fn read(step: &JoinStep, input: &TableInput, ctx: &mut ExecContext<'_>) -> Result<Option<KeptIndex>> {
+    let spec = leading_parts(&input.table.keys[input.access.index], input.access.parts.len());
+    let mut rows = KeptRows::new(step.columns.len(), ctx.memory);
+    let mut by_key: HashMap<Box<[u8]>, Vec<u32>> = HashMap::default();
+    let ExecContext { transaction, eval, handlers, interrupt, .. } = ctx;
+    let mut scan = transaction.scan(ScanRequest {
+        table: Arc::clone(&input.table),
+        index: 0,
+        ranges: vec![Default::default()],
+        descending: false,
+        ordered: false,
+        partition_key: None,
+        mode: input.read_mode(),
+        row_limit: None,
+    });
+    let (mut key, mut is_too_much) = (Vec::new(), false);
+    loop {
+        let mut seen = 0;
+        let mut visit = |row: RowRef<'_>| {
+            seen += 1;
+            if let Some(filter) = &input.filter
+                && filter.eval_bool(&row, eval)? != Some(true)
+            {
+                return Ok(Visit::Skip);
+            }
+            key.clear();
+            spec.append_from_row(row, &mut key);
+            let position = rows.row_count() as u32;
+            let kept = rows.push(|target| {
+                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                    *place = row.value(column, eval.zone);
+                }
+                Ok(())
+            });
+            let known = by_key.get_mut(key.as_slice());
+            let bytes = if known.is_some() { POSITION_BYTES } else { key.len() + KEY_BYTES };
+            if kept.is_err() || rows.hold(bytes).is_err() {
+                is_too_much = true;
+                return Ok(Visit::Stop);
+            }
+            match known {
+                Some(positions) => positions.push(position),
+                None => drop(by_key.insert(key.as_slice().into(), vec![position])),
+            }
+            Ok(Visit::Take)
+        };
+        let has_more = scan.next(transaction, &mut visit).await?;
+        handlers.read_rnd_next += seen;
+        input.count(RowUse::Fetch, seen);
+        if is_too_much {
+            return Ok(None);
+        }
+        if !has_more {
+            return Ok(Some((rows, by_key)));
+        }
+        interrupt.check_between_batches().await?;
     }
 }
