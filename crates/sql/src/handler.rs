@@ -4,7 +4,6 @@
 //! rows apart whose columns are equal. Every READ is a scan that begins behind that place, with the conditions and columns of a plan
 //! for `SELECT * FROM table WHERE ...`. A handler whose table is defined anew is closed.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_cluster::Table;
@@ -22,32 +21,8 @@ use crate::execute::set_operation::evaluate_limit;
 use crate::frontend::ResultSink;
 use crate::plan::{Block, Input, QueryBody, QueryPlan, TableInput};
 use crate::session::Session;
+use crate::session::handlers::{At, OpenHandler, Place};
 use crate::session::plans::{Plan, PlanKind};
-
-/// The handlers of a session by their names.
-pub type OpenHandlers = HashMap<String, OpenHandler>;
-
-/// One of them.
-pub struct OpenHandler {
-    database: String,
-    table: Arc<Table>,
-    place: Option<Place>,
-}
-
-/// Where a handler is in an index.
-#[derive(Clone, Debug, PartialEq)]
-struct Place {
-    index: usize,
-    at: At,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum At {
-    /// The entry of the row that was read last.
-    Row(Vec<u8>),
-    Start,
-    End,
-}
 
 /// What a READ scans.
 struct Wanted {

@@ -8,6 +8,7 @@ mod diagnostics;
 mod entrance;
 mod events;
 mod frontend;
+pub mod handlers;
 pub mod interrupt;
 mod logged;
 mod news;
@@ -109,7 +110,7 @@ pub struct Session {
     /// LOCK TABLES was said: UNLOCK TABLES ends the transaction.
     pub tables_locked: bool,
     /// Of HANDLER ... OPEN.
-    pub handlers: crate::handler::OpenHandlers,
+    pub handlers: handlers::OpenHandlers,
     plans: PlanCache,
     digester: Digester,
     literals: Vec<LiteralToken>,
