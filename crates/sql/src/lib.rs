@@ -11,6 +11,7 @@
 //! - `operators`: sessions as pages for operators show and end them.
 //! - `locks`: open transactions, their locks and deadlocks, as tables and reports tell them.
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
+//! - `handler`: HANDLER.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 #![warn(missing_docs)]
@@ -33,6 +34,7 @@ mod explain;
 pub mod figures;
 mod files;
 pub mod frontend;
+mod handler;
 mod hosts;
 mod information_schema;
 pub mod interfaces;

@@ -122,6 +122,12 @@ pub fn json_value(
     super::if_else(exists, value, on_empty, ctx)
 }
 
+/// The number of the partition, of so many, that a row with these partitioning columns is in.
+pub fn partition_number(count: u32, columns: Vec<Expr>, ctx: &BuildContext<'_>) -> Result<Expr> {
+    let count = Expr::literal(shoal_types::Value::Int(i64::from(count)), SqlType::bigint(false));
+    super::function::special("PARTITION NUMBER", std::iter::once(count).chain(columns).collect(), ctx)
+}
+
 /// `value MEMBER OF (array)`.
 pub fn member_of(value: Expr, array: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     super::function::special("MEMBER OF", vec![value, array], ctx)

@@ -19,6 +19,7 @@ mod json_change;
 mod json_search;
 mod network;
 mod numeric;
+mod partition;
 mod regular;
 mod text;
 mod text_format;
@@ -49,6 +50,7 @@ const TABLES: &[&[Function]] = &[
     json::TABLE,
     json_change::TABLE,
     json_search::TABLE,
+    partition::TABLE,
 ];
 
 /// Every function of the registry.

@@ -27,7 +27,6 @@ fn refused_name(statement: &Statement) -> Option<&'static str> {
         Statement::CreateLoadableFunction(_) => "CREATE FUNCTION ... SONAME",
         Statement::Xa(_) => "XA",
         Statement::LockInstanceForBackup | Statement::UnlockInstance => "LOCK INSTANCE",
-        Statement::Handler(_) => "HANDLER",
         Statement::ImportTable(_) => "IMPORT TABLE",
         Statement::Help(_) => "HELP",
         Statement::Reset(_) => "RESET",

@@ -10,7 +10,7 @@ use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::row::on_update_columns;
-use super::rules::{Check, RowRules, refuse_value};
+use super::rules::{Check, CheckKind, RowRules, refuse_value};
 use super::update::is_changed_as_found;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
@@ -78,9 +78,6 @@ impl Resolver<'_> {
 
     /// The table and the columns that get values; their block is open then.
     fn insert_target(&mut self, statement: &ast::Insert) -> Result<(WritableTarget, Vec<usize>)> {
-        if !statement.partitions.is_empty() {
-            return Err(Error::unsupported("PARTITION (...) selection"));
-        }
         let target = self.writable(&statement.table, &statement.table.name.value, "INSERT")?;
         self.open_block();
         self.block().calls_once = true;
@@ -105,6 +102,7 @@ impl Resolver<'_> {
         let table = Arc::clone(&target.table);
         let mut rules = self.row_rules(&table)?;
         rules.checks.extend(check_option(target));
+        rules.checks.extend(self.partition_check(&table, &statement.partitions)?);
         let defaults = self.defaults(&table, &rules)?;
         let on_duplicate = self.on_duplicate(statement, target, source_columns)?;
         let mut state = self.close_block();
@@ -121,6 +119,20 @@ impl Resolver<'_> {
             subqueries: state.subqueries_by_number()?,
             constants: state.constants,
         })
+    }
+
+    /// What PARTITION (...) asks of rows that are written.
+    fn partition_check(&self, table: &Table, partitions: &[ast::Ident]) -> Result<Option<Check>> {
+        let condition = self.partition_set(table, partitions)?;
+        let check =
+            |condition| Check { name: String::new(), condition, enforced: true, kind: CheckKind::PartitionSet };
+        Ok(condition.map(check))
+    }
+
+    /// What rows must meet to be in sight of a statement that changes them.
+    fn in_partitions(&self, target: &WritableTarget, partitions: &[ast::Ident]) -> Result<Option<Expr>> {
+        let set = self.partition_set(&target.table, partitions)?;
+        join_conjunction(target.condition.iter().cloned().chain(set).collect(), self.build())
     }
 
     /// Opens a scope and a block for a statement that is no query.
@@ -266,8 +278,7 @@ impl Resolver<'_> {
             && reference.joins.is_empty()
             && let ast::TableFactor::Table { name, alias, hints, partitions } = &reference.base
         {
-            no_partitions(partitions)?;
-            if let Some(plan) = self.update_single(statement, name, alias.as_ref(), hints)? {
+            if let Some(plan) = self.update_single(statement, name, alias.as_ref(), hints, partitions)? {
                 return Ok(PlanKind::Update(plan));
             }
         } else if !statement.order_by.is_empty() || statement.limit.is_some() {
@@ -284,6 +295,7 @@ impl Resolver<'_> {
         name: &ast::ObjectName,
         alias: Option<&ast::Ident>,
         hints: &[ast::IndexHint],
+        partitions: &[ast::Ident],
     ) -> Result<Option<UpdatePlan>> {
         let shown = alias.unwrap_or(&name.name).value.clone();
         let target = self.writable(name, &shown, "UPDATE")?;
@@ -294,7 +306,7 @@ impl Resolver<'_> {
         let finder = self.finder(
             &table,
             hints,
-            (statement.selection.as_ref(), target.condition.clone()),
+            (statement.selection.as_ref(), self.in_partitions(&target, partitions)?),
             &statement.order_by,
             statement.limit.as_ref(),
         )?;
@@ -321,6 +333,7 @@ impl Resolver<'_> {
         let in_key = |column: &usize| table.schema.primary_key().columns.iter().any(|part| part.column == *column);
         let mut rules = self.row_rules(&table)?;
         rules.checks.extend(check_option(&target));
+        rules.checks.extend(self.partition_check(&table, partitions)?);
         let changed: Vec<usize> =
             assigned.iter().copied().chain(rules.generated.iter().map(|(column, _)| *column)).collect();
         rules.foreign = rules.foreign.take().filter(|keys| keys.concern(&table, &changed));
@@ -417,9 +430,9 @@ impl Resolver<'_> {
     /// The same with the tables of its WITH clause in sight.
     fn delete_in_sight(&mut self, statement: &ast::Delete) -> Result<PlanKind> {
         if let DeleteTarget::Single { table: name, alias, partitions } = &statement.target {
-            no_partitions(partitions)?;
             let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
             let target = self.writable(name, &shown, "DELETE")?;
+            let condition = self.in_partitions(&target, partitions)?;
             let table = target.table;
             self.open_block();
             self.scope().add_table(target.scope)?;
@@ -427,7 +440,7 @@ impl Resolver<'_> {
             let finder = self.finder(
                 &table,
                 &[],
-                (statement.selection.as_ref(), target.condition),
+                (statement.selection.as_ref(), condition),
                 &statement.order_by,
                 statement.limit.as_ref(),
             )?;
@@ -485,9 +498,11 @@ impl Resolver<'_> {
             }
             items.push(ast::SelectItem::Expression { expr, alias: None, text: Vec::new() });
         }
-        for (target, (table, _, assigned)) in targets.iter_mut().zip(&places) {
+        for (target, (table, name, assigned)) in targets.iter_mut().zip(&places) {
             target.on_update_now = on_update_columns(table, assigned);
             target.rules = self.row_rules(table)?;
+            let partitions = partitions_of(&statement.tables, name);
+            target.rules.checks.extend(self.partition_check(table, partitions)?);
         }
         self.changed = places.into_iter().map(|(table, name, _)| (table.id(), name)).collect();
         let single_table = statement.tables.len() == 1 && statement.tables[0].joins.is_empty();
@@ -503,10 +518,10 @@ impl Resolver<'_> {
     fn delete_multi(&mut self, statement: &ast::Delete) -> Result<MultiPlan> {
         let (names, from) = match &statement.target {
             DeleteTarget::Multiple { tables, from } => (tables.clone(), from.clone()),
-            DeleteTarget::Single { table, alias, .. } => {
+            DeleteTarget::Single { table, alias, partitions } => {
                 let base = ast::TableFactor::Table {
                     name: table.clone(),
-                    partitions: Vec::new(),
+                    partitions: partitions.clone(),
                     alias: alias.clone(),
                     hints: Vec::new(),
                 };
@@ -639,8 +654,20 @@ fn is_false(conjunct: &Expr) -> bool {
     matches!(conjunct.as_literal(), Some(Value::Null | Value::Int(0) | Value::UInt(0)))
 }
 
-fn no_partitions(partitions: &[ast::Ident]) -> Result<()> {
-    if partitions.is_empty() { Ok(()) } else { Err(Error::unsupported("PARTITION (...) selection")) }
+/// PARTITION (...) behind the table that goes by this name.
+fn partitions_of<'a>(references: &'a [ast::TableReference], shown: &str) -> &'a [ast::Ident] {
+    let of_factor = |factor: &'a ast::TableFactor| match factor {
+        ast::TableFactor::Table { name, partitions, alias, .. } => {
+            if alias.as_ref().unwrap_or(&name.name).value == shown { &partitions[..] } else { &[] }
+        }
+        ast::TableFactor::Nested(references) => partitions_of(references, shown),
+        _ => &[],
+    };
+    let of_reference = |reference: &'a ast::TableReference| {
+        let joined = reference.joins.iter().map(|join| partitions_of(std::slice::from_ref(&join.right), shown));
+        std::iter::once(of_factor(&reference.base)).chain(joined).find(|found| !found.is_empty()).unwrap_or(&[])
+    };
+    references.iter().map(of_reference).find(|found| !found.is_empty()).unwrap_or(&[])
 }
 
 fn insert_targets(target: &WritableTarget, columns: Option<&[ast::ColumnName]>) -> Result<Vec<usize>> {
@@ -663,7 +690,7 @@ fn insert_targets(target: &WritableTarget, columns: Option<&[ast::ColumnName]>) 
 /// What WITH CHECK OPTION asks of rows that are written through a view.
 fn check_option(target: &WritableTarget) -> Option<Check> {
     let (name, condition) = target.check.clone()?;
-    Some(Check { name, condition, enforced: true, is_of_view: true })
+    Some(Check { name, condition, enforced: true, kind: CheckKind::ViewOption })
 }
 
 /// A generated column is given DEFAULT, which is what it has. Errors: 3105, it is given something else.

@@ -33,8 +33,27 @@ pub struct Check {
     pub name: String,
     pub condition: Expr,
     pub enforced: bool,
-    /// It is the WITH CHECK OPTION of the view with this name.
-    pub is_of_view: bool,
+    pub kind: CheckKind,
+}
+
+/// What a condition on rows comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckKind {
+    Constraint,
+    /// The WITH CHECK OPTION of the view with the check's name.
+    ViewOption,
+    /// PARTITION (...) of the statement.
+    PartitionSet,
+}
+
+impl CheckKind {
+    fn code(self) -> ErrorCode {
+        match self {
+            CheckKind::Constraint => ErrorCode::CheckConstraintViolated,
+            CheckKind::ViewOption => ErrorCode::ViewCheckFailed,
+            CheckKind::PartitionSet => ErrorCode::RowDoesNotMatchGivenPartitionSet,
+        }
+    }
 }
 
 impl RowRules {
@@ -66,14 +85,12 @@ impl RowRules {
         for check in self.checks.iter().filter(|check| check.enforced) {
             // Of a CHECK, unknown is not false; a view does not show what is unknown.
             let outcome = check.condition.eval_bool(row, eval)?;
-            if outcome == Some(false) || (check.is_of_view && outcome.is_none()) {
+            if outcome == Some(false) || (check.kind == CheckKind::ViewOption && outcome.is_none()) {
                 let error = violated(check);
                 if !ignore {
                     return Err(error);
                 }
-                let code =
-                    if check.is_of_view { ErrorCode::ViewCheckFailed } else { ErrorCode::CheckConstraintViolated };
-                eval.warnings.push(WarningLevel::Warning, code, || error.message().to_owned());
+                eval.warnings.push(WarningLevel::Warning, check.kind.code(), || error.message().to_owned());
                 return Ok(false);
             }
         }
@@ -101,10 +118,12 @@ pub fn column_value<R: RowSource + ?Sized>(
 
 fn violated(check: &Check) -> Error {
     let name = &check.name;
-    if check.is_of_view {
-        return Error::new(ErrorCode::ViewCheckFailed, format!("CHECK OPTION failed '{name}'"));
-    }
-    Error::new(ErrorCode::CheckConstraintViolated, format!("Check constraint '{name}' is violated."))
+    let message = match check.kind {
+        CheckKind::Constraint => format!("Check constraint '{name}' is violated."),
+        CheckKind::ViewOption => format!("CHECK OPTION failed '{name}'"),
+        CheckKind::PartitionSet => "Found a row not matching the given partition set".to_owned(),
+    };
+    Error::new(check.kind.code(), message)
 }
 
 /// Errors: 3105, a generated column is given a value.

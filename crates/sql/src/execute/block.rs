@@ -100,6 +100,17 @@ impl BlockRun<'_> {
             }
         }
         let rows = read_input(first, ctx).await?;
+        if self.is_in_place() {
+            let mut places = 0..rows.row_count();
+            let mut next = |row: &mut [Value]| {
+                let Some(place) = places.next() else { return Ok(false) };
+                for (value, &(_, position)) in rows.row(place).iter().zip(&first.columns) {
+                    row[position].clone_from(value);
+                }
+                Ok(true)
+            };
+            return self.kept_rows_in_place(&mut next, output, ctx).await;
+        }
         for start in (0..rows.row_count()).step_by(BATCH_ROWS) {
             ctx.check_between_batches().await?;
             let mut batch = RowBatch::new(block.width);
@@ -125,10 +136,9 @@ impl BlockRun<'_> {
     ) -> Result<()> {
         let block = self.block;
         let columns = &block.steps[0].columns;
-        if let ([_], true) = (&block.steps[..], block.subqueries.is_empty())
-            && !self.projection_may_wait()
-        {
-            return self.working_rows_in_place(table, output, ctx).await;
+        if self.is_in_place() {
+            let mut next = |row: &mut [Value]| table.next_row(columns, row);
+            return self.kept_rows_in_place(&mut next, output, ctx).await;
         }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         loop {
@@ -147,10 +157,15 @@ impl BlockRun<'_> {
         }
     }
 
-    /// The same where nothing is joined and nothing waits.
-    async fn working_rows_in_place(
+    /// One input, and nothing that waits behind it.
+    fn is_in_place(&self) -> bool {
+        matches!(self.block.steps[..], [_]) && self.block.subqueries.is_empty() && !self.projection_may_wait()
+    }
+
+    /// Rows of an input that are in memory, one after the other: `next` fills the joined row, or says that there is none.
+    async fn kept_rows_in_place(
         &mut self,
-        table: &WorkingTable,
+        next: &mut dyn FnMut(&mut [Value]) -> Result<bool>,
         output: &mut Output<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
@@ -161,13 +176,17 @@ impl BlockRun<'_> {
         loop {
             ctx.check_between_batches().await?;
             'rows: for _ in 0..BATCH_ROWS {
-                if !table.next_row(&step.columns, &mut row)? {
+                if !next(&mut row)? {
                     return Ok(());
                 }
                 for filter in &filters {
                     if filter.eval_bool(&row[..], &mut ctx.eval)? != Some(true) {
                         continue 'rows;
                     }
+                }
+                if let Some(aggregator) = &mut self.aggregator {
+                    aggregator.add(&row[..], &mut ctx.eval)?;
+                    continue;
                 }
                 self.projected.clear();
                 for expression in &block.projection {
@@ -178,6 +197,10 @@ impl BlockRun<'_> {
                 }
             }
             super::sleep_if_asked(ctx).await?;
+            output.trim(ctx.interrupt).await?;
+            if output.wants_flush() {
+                output.flush().await?;
+            }
         }
     }
 

@@ -13,12 +13,13 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::batch::KeptRows;
 use super::fetch::read_all;
+use super::kept_index::Lookups;
 use super::lateral::{KeptColumns, lateral_rows};
-use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
+use super::lookup::{Lookup, leading_parts, lookup, only_key, pruning_key};
 use super::memory::{Held, row_bytes};
 use super::subquery::{SubqueryState, fill_some_columns};
-use super::{ExecContext, HashMap, RowBatch};
-use crate::plan::{Block, Input, JoinKind, JoinStep, TableInput};
+use super::{ExecContext, HashMap, RowBatch, recursion};
+use crate::plan::{Block, Input, JoinKind, JoinStep, QueryBody, TableInput};
 use crate::table_usage::RowUse;
 
 /// What one step keeps between batches, and between the parts of one batch.
@@ -31,8 +32,12 @@ pub struct JoinState {
     /// What was looked up for the rows of the batch from `place.outer` on.
     looked_up: Option<LookedUp>,
     place: PairPlace,
+    /// Of an input that is looked up row by row.
+    lookups: Lookups,
     /// The rows of a lateral input for the present outer row.
     lateral: Option<KeptRows>,
+    /// That row, without what nobody behind the input reads.
+    outer: Vec<Value>,
     /// Of the subqueries that the condition reads.
     subqueries: Vec<SubqueryState>,
 }
@@ -85,11 +90,17 @@ pub async fn join(
             join_lateral(step, state, batch, done, width, ctx).await
         }
         Input::Table(input) if input.access.depends_on_row => {
-            if state.looked_up.is_none() {
+            if state.looked_up.is_none() && state.rows.is_none() {
                 let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
-                state.looked_up = Some(look_up(step, input, batch, outers, ctx).await?);
+                match state.lookups.count(outers.len() as u64, step, input, ctx).await? {
+                    Some((rows, by_key)) => (state.rows, state.by_key) = (Some(rows), by_key),
+                    None => state.looked_up = Some(look_up(step, input, batch, outers, ctx).await?),
+                }
             }
-            join_with_looked_up(step, state, batch, done, width, ctx)
+            match state.rows {
+                Some(_) => join_with_kept_rows(step, state, batch, done, width, ctx),
+                None => join_with_looked_up(step, state, batch, done, width, ctx),
+            }
         }
         _ => {
             if state.rows.is_none() {
@@ -170,6 +181,14 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
     match &step.input {
         Input::Table(input) => read_all(input, &step.columns, ctx).await,
         Input::Derived(plan) => {
+            let are_all = |width: usize| step.columns.iter().map(|&(column, _)| column).eq(0..width);
+            if let QueryBody::Recursion(recursion) = &plan.body
+                && plan.constants.is_empty()
+                && recursion.limit.as_ref().is_none_or(|limit| limit.offset.is_none())
+                && are_all(recursion.columns.len())
+            {
+                return recursion::all_rows(recursion, ctx).await;
+            }
             let mut kept = KeptColumns::new(step, ctx);
             ctx.run_query(plan, &mut kept).await?;
             Ok(kept.rows)
@@ -221,11 +240,20 @@ async fn join_lateral(
     let mut joined = RowBatch::new(width);
     let mut pairs = PAIRS_TRIED;
     while *done < batch.len() && joined.len() < JOINED_ROWS && pairs > 0 {
-        let outer = batch.row(*done);
         let rows = match state.lateral.take() {
             Some(rows) => rows,
-            None => lateral_rows(step, outer, ctx).await?,
+            None => {
+                state.outer.clear();
+                let kept = batch.row(*done).iter().enumerate();
+                let is_spent = |position: &usize| step.spent.contains(position);
+                state.outer.extend(kept.map(|(position, value)| match is_spent(&position) {
+                    true => Value::Null,
+                    false => value.clone(),
+                }));
+                lateral_rows(step, batch.row(*done), ctx).await?
+            }
         };
+        let outer = &state.outer[..];
         let row = |inner: usize| rows.row(inner);
         let place = (&mut state.place, &mut pairs);
         if !try_pairs(step, outer, rows.row_count(), row, place, &mut joined, &mut ctx.eval)? {
@@ -270,6 +298,16 @@ async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecConte
     Ok(())
 }
 
+/// Fills `key` with what an outer row looks for among the kept rows; false: it finds none.
+fn join_key(step: &JoinStep, outer: &[Value], eval: &mut EvalContext<'_>, key: &mut Vec<u8>) -> Result<bool> {
+    match &step.input {
+        Input::Table(input) if input.access.depends_on_row => {
+            only_key(&input.table, &input.access, outer, eval, key)
+        }
+        _ => hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, key),
+    }
+}
+
 /// Fills `key` with the join key of a row; `false` if part of it is NULL.
 fn hash_key<'e>(
     expressions: impl Iterator<Item = &'e Expr>,
@@ -307,7 +345,8 @@ fn join_with_kept_rows(
     while *done < batch.len() && joined.len() < JOINED_ROWS && pairs > 0 {
         let outer = batch.row(*done);
         let eval = &mut ctx.eval;
-        let all_met = if step.hash_keys.is_empty() {
+        let is_by_index = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
+        let all_met = if step.hash_keys.is_empty() && !is_by_index {
             try_pairs(
                 step,
                 outer,
@@ -317,7 +356,7 @@ fn join_with_kept_rows(
                 &mut joined,
                 eval,
             )?
-        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, &mut key)? {
+        } else if join_key(step, outer, eval, &mut key)? {
             let found = by_key.get(key.as_slice()).map_or(&[][..], |positions| positions);
             let row = |inner: usize| rows.row(found[inner] as usize);
             try_pairs(step, outer, found.len(), row, (place, &mut pairs), &mut joined, eval)?

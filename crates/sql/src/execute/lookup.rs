@@ -84,6 +84,28 @@ pub fn pruning_key<R: RowSource + ?Sized>(
     Ok(Some(key))
 }
 
+/// The bytes of the leading parts of an index that have these values; `None`: no row can have them.
+pub fn key_of_values<R: RowSource + ?Sized>(
+    spec: &KeySpec,
+    values: &[Expr],
+    row: &R,
+    eval: &mut EvalContext<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let mut key = Vec::with_capacity(32);
+    for (part, expression) in spec.parts.iter().zip(values) {
+        let value = expression.eval(row, eval)?;
+        if value.is_null() && part.nullable {
+            part.append_value(&Value::Null, eval.zone, &mut key)?;
+            continue;
+        }
+        match convert::for_lookup(value, expression.sql_type(), &part.sql_type, eval.zone) {
+            Some((value, _)) if !value.is_null() => part.append_value(&value, eval.zone, &mut key)?,
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(key))
+}
+
 fn equal_value<R: RowSource + ?Sized>(
     expression: &Expr,
     part: &KeyPart,
@@ -100,6 +122,47 @@ fn equal_value<R: RowSource + ?Sized>(
     }
 }
 
+/// Appends the bytes of the only value that a part may have; false: no row has it.
+fn append_equal<R: RowSource + ?Sized>(
+    part: &KeyPart,
+    expression: &Expr,
+    null_safe: bool,
+    row: &R,
+    eval: &mut EvalContext<'_>,
+    key: &mut Vec<u8>,
+) -> Result<bool> {
+    let value = expression.eval(row, eval)?;
+    if value.is_null() {
+        if null_safe && part.nullable {
+            part.append_value(&Value::Null, eval.zone, key)?;
+        }
+        return Ok(null_safe && part.nullable);
+    }
+    match convert::for_lookup(value, expression.sql_type(), &part.sql_type, eval.zone) {
+        Some((value, Ordering::Equal)) => part.append_value(&value, eval.zone, key).map(|()| true),
+        _ => Ok(false),
+    }
+}
+
+/// The key that a path of equalities with one value each looks for; false: no row has it.
+pub fn only_key<R: RowSource + ?Sized>(
+    table: &Table,
+    path: &AccessPath,
+    row: &R,
+    eval: &mut EvalContext<'_>,
+    key: &mut Vec<u8>,
+) -> Result<bool> {
+    key.clear();
+    for (part, access) in table.keys[path.index].parts.iter().zip(&path.parts) {
+        let PartAccess::Equal { alternatives, null_safe } = access else { return Ok(false) };
+        let Some(expression) = alternatives.first() else { return Ok(false) };
+        if !append_equal(part, expression, *null_safe, row, eval, key)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn extend_equal<R: RowSource + ?Sized>(
     prefixes: Vec<Vec<u8>>,
     part: &KeyPart,
@@ -110,21 +173,8 @@ fn extend_equal<R: RowSource + ?Sized>(
 ) -> Result<Vec<Vec<u8>>> {
     if let ([expression], 1) = (alternatives, prefixes.len()) {
         let mut prefixes = prefixes;
-        let value = expression.eval(row, eval)?;
-        if value.is_null() {
-            if !null_safe || !part.nullable {
-                return Ok(Vec::new());
-            }
-            part.append_value(&Value::Null, eval.zone, &mut prefixes[0])?;
-            return Ok(prefixes);
-        }
-        return match convert::for_lookup(value, expression.sql_type(), &part.sql_type, eval.zone) {
-            Some((value, Ordering::Equal)) => {
-                part.append_value(&value, eval.zone, &mut prefixes[0])?;
-                Ok(prefixes)
-            }
-            _ => Ok(Vec::new()),
-        };
+        let may_be = append_equal(part, expression, null_safe, row, eval, &mut prefixes[0])?;
+        return Ok(if may_be { prefixes } else { Vec::new() });
     }
     let mut encoded: Vec<Vec<u8>> = Vec::with_capacity(alternatives.len());
     for expression in alternatives {

@@ -12,6 +12,7 @@ pub mod consumer;
 pub mod fetch;
 pub mod join;
 pub mod json_table;
+pub mod kept_index;
 pub mod key_set;
 pub mod lateral;
 pub mod lock_in_order;

@@ -88,7 +88,7 @@ fn too_deep(rounds: u64) -> Error {
 struct Grow<'a> {
     table: &'a WorkingTable,
     columns: &'a [(String, SqlType)],
-    /// Which columns of the part's rows have to be converted, from strings of which collation.
+    /// Which columns of the part's rows have to be converted, from strings of which collation; empty: none.
     converted: Vec<Option<Collation>>,
     options: StoreOptions,
     /// Rows that are there already, for a part without duplicates.
@@ -101,9 +101,13 @@ struct Grow<'a> {
 }
 
 impl Grow<'_> {
+    fn flow(&self, rows: &KeptRows) -> Flow {
+        if rows.row_count() >= self.rows_max { Flow::Stop } else { Flow::Continue }
+    }
+
     fn converted(&mut self, column: usize, value: &Value) -> Result<Value> {
         let (name, sql_type) = &self.columns[column];
-        let Some(source) = self.converted[column] else { return Ok(value.clone()) };
+        let Some(&Some(source)) = self.converted.get(column) else { return Ok(value.clone()) };
         let target = StoreTarget { sql_type, column: name, row: 1 };
         let (value, warning) = store_value(value.clone(), source, target, &self.options)?;
         if let Some(warning) = warning {
@@ -115,6 +119,14 @@ impl Grow<'_> {
 
 impl RowConsumer for Grow<'_> {
     fn push(&mut self, row: &[Value]) -> Result<Flow> {
+        if self.converted.is_empty() && self.seen.is_none() {
+            let mut rows = self.table.rows.borrow_mut();
+            rows.push(|target| {
+                target.clone_from_slice(row);
+                Ok(())
+            })?;
+            return Ok(self.flow(&rows));
+        }
         let mut converted = std::mem::take(&mut self.row);
         converted.clear();
         for (column, value) in row.iter().enumerate() {
@@ -135,12 +147,36 @@ impl RowConsumer for Grow<'_> {
             target.swap_with_slice(&mut self.row);
             Ok(())
         })?;
-        Ok(if rows.row_count() >= self.rows_max { Flow::Stop } else { Flow::Continue })
+        Ok(self.flow(&rows))
     }
 }
 
 /// Runs a recursive table into a consumer.
 pub async fn run(plan: &Recursion, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
+    let (rows, offset) = find(plan, ctx).await?;
+    let end = rows.row_count();
+    for position in offset.min(end)..end {
+        if position.is_multiple_of(ROWS_PER_CHECK) {
+            ctx.check_between_batches().await?;
+        }
+        if consumer.push(rows.row(position))? == Flow::Stop {
+            break;
+        }
+        if consumer.wants_flush() {
+            consumer.flush().await?;
+        }
+    }
+    ctx.found_rows = end as u64;
+    Ok(())
+}
+
+/// All rows of a recursive table that has no OFFSET.
+pub async fn all_rows(plan: &Recursion, ctx: &mut ExecContext<'_>) -> Result<KeptRows> {
+    find(plan, ctx).await.map(|(rows, _)| rows)
+}
+
+/// The rows of a recursive table up to its LIMIT, and how many of them OFFSET leaves out.
+async fn find(plan: &Recursion, ctx: &mut ExecContext<'_>) -> Result<(KeptRows, usize)> {
     let (offset, limit) = evaluate_limit(plan.limit.as_ref(), ctx)?;
     let rows_max = limit.map_or(u64::MAX, |limit| limit.saturating_add(offset));
     let mut run = RecursionRun {
@@ -156,21 +192,8 @@ pub async fn run(plan: &Recursion, ctx: &mut ExecContext<'_>, consumer: &mut dyn
     if run.rows_max > 0 {
         run.all_parts(ctx).await?;
     }
-    let rows = run.table.rows.borrow();
-    let end = rows.row_count().min(run.rows_max);
-    for position in (offset as usize).min(end)..end {
-        if position.is_multiple_of(ROWS_PER_CHECK) {
-            ctx.check_between_batches().await?;
-        }
-        if consumer.push(rows.row(position))? == Flow::Stop {
-            break;
-        }
-        if consumer.wants_flush() {
-            consumer.flush().await?;
-        }
-    }
-    ctx.found_rows = end as u64;
-    Ok(())
+    let rows = run.table.rows.replace(KeptRows::new(0, ctx.memory));
+    Ok((rows, usize::try_from(offset).unwrap_or(usize::MAX)))
 }
 
 struct RecursionRun<'a> {
@@ -212,12 +235,16 @@ impl RecursionRun<'_> {
         }
         let columns = &self.plan.columns;
         let converted = part.query.columns.iter().zip(columns);
+        let mut converted: Vec<Option<Collation>> = converted
+            .map(|(found, (_, kept))| (!holds_all(kept, &found.sql_type)).then_some(found.sql_type.collation))
+            .collect();
+        if converted.iter().all(Option::is_none) {
+            converted.clear();
+        }
         let mut grow = Grow {
             table: &self.table,
             columns,
-            converted: converted
-                .map(|(found, (_, kept))| (!holds_all(kept, &found.sql_type)).then_some(found.sql_type.collation))
-                .collect(),
+            converted,
             options: store_options(&ctx.eval),
             seen: part.distinct.then_some(&mut self.seen),
             key: Vec::new(),

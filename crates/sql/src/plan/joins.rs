@@ -418,6 +418,7 @@ impl Planner<'_> {
             condition: None,
             condition_subqueries: Vec::new(),
             filter: None,
+            spent: Vec::new(),
             name,
             possible_keys: possible,
         };
@@ -602,6 +603,7 @@ impl Planner<'_> {
             condition: None,
             condition_subqueries: Vec::new(),
             filter: None,
+            spent: Vec::new(),
             name: self.scope.tables[tables[0]].name.clone(),
             possible_keys: Vec::new(),
         };
@@ -681,6 +683,45 @@ fn pack(block: &mut Block, subquery_places: &[(bool, usize)]) {
         subquery.position = subqueries_from + index;
     }
     block.width = subqueries_from + block.subqueries.len() + 1;
+    note_spent(block);
+}
+
+/// Finds what lateral inputs alone read of the rows before them: a document need not be in every row that is made of it.
+fn note_spent(block: &mut Block) {
+    if !block.steps.iter().any(JoinStep::is_lateral) {
+        return;
+    }
+    let mut left = vec![0usize; block.width];
+    visit_row_expressions(block, &mut |expression| count(expression, &mut left));
+    for step in &mut block.steps {
+        let mut own = vec![0usize; left.len()];
+        step.input.visit_row_expressions(&mut |expression| count(expression, &mut own));
+        left.iter_mut().zip(&own).for_each(|(left, own)| *left = left.saturating_sub(*own));
+        if step.is_lateral() {
+            step.spent = (0..own.len()).filter(|&position| own[position] > 0 && left[position] == 0).collect();
+        }
+        if let Input::Table(input) = &mut step.input {
+            visit_access(&mut input.access, &mut |expression| uncount(expression, &mut left));
+        }
+        step.hash_keys.iter().for_each(|(outer, _)| uncount(outer, &mut left));
+        step.condition.iter().chain(&step.filter).for_each(|expression| uncount(expression, &mut left));
+    }
+}
+
+fn count(expression: &Expr, uses: &mut [usize]) {
+    for position in expression.columns_used() {
+        if let Some(uses) = uses.get_mut(position) {
+            *uses += 1;
+        }
+    }
+}
+
+fn uncount(expression: &Expr, uses: &mut [usize]) {
+    for position in expression.columns_used() {
+        if let Some(uses) = uses.get_mut(position) {
+            *uses = uses.saturating_sub(1);
+        }
+    }
 }
 
 fn hash_reads(step: &JoinStep, position: usize) -> bool {

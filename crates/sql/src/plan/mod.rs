@@ -205,6 +205,8 @@ pub struct JoinStep {
     pub condition_subqueries: Vec<usize>,
     /// WHERE conjuncts that can be tested once this input is there.
     pub filter: Option<Expr>,
+    /// Positions of the joined row that a lateral input reads and nobody behind it.
+    pub spent: Vec<usize>,
     /// For EXPLAIN and messages.
     pub name: String,
     pub possible_keys: Vec<usize>,

@@ -5,6 +5,7 @@ use shoal_parser::ast::{self, BinaryOperator, LiteralValue, TruthTest, UnaryOper
 use shoal_types::{Charset, Collation, Decimal, Error, ErrorCode, Result, SqlType, Value};
 
 use super::Resolver;
+use super::row_subquery::RowComparison;
 use crate::client_text;
 
 impl<'a> Resolver<'a> {
@@ -78,7 +79,14 @@ impl<'a> Resolver<'a> {
             ast::Expr::Window(call) => self.window_call(call),
             ast::Expr::Match(_) => Err(Error::unsupported("MATCH ... AGAINST")),
             ast::Expr::Row(_) => Err(operand_columns(1)),
-            ast::Expr::InSubquery { operand, query, negated } => self.in_subquery(operand, query, *negated),
+            ast::Expr::InSubquery { operand, query, negated } => {
+                match (&**operand, self.in_subquery(operand, query, *negated)) {
+                    (ast::Expr::Subquery(left), Err(error)) if error.is(ErrorCode::OperandColumns) => {
+                        self.row_subquery(left, &RowComparison::In { query, negated: *negated })
+                    }
+                    (_, resolved) => resolved,
+                }
+            }
             ast::Expr::Exists(query) => self.exists(query),
             ast::Expr::Subquery(query) => self.scalar_subquery(query),
             ast::Expr::Quantified { operator, quantifier, left, query } => {
@@ -238,6 +246,15 @@ impl<'a> Resolver<'a> {
                 (ast::Expr::Subquery(query), ast::Expr::Row(fields)) => {
                     return self.row_and_subquery(comparison.mirrored(), fields, query);
                 }
+                (ast::Expr::Subquery(left), ast::Expr::Subquery(right)) => match self.scalar_subquery(left) {
+                    Err(error) if error.is(ErrorCode::OperandColumns) => {
+                        return self.row_subquery(left, &RowComparison::With(operator, right));
+                    }
+                    left => {
+                        let right = self.scalar_subquery(right)?;
+                        return build::binary(binary_operator(operator), left?, right, context);
+                    }
+                },
                 _ => {}
             }
         }

@@ -10,6 +10,7 @@ use shoal_parser::ast::{self, JoinCondition, TableFactor, TableReference};
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result};
 
+use super::partition_set::not_partitioned;
 use super::scope::{Found, Scope, ScopeTable};
 use super::{Clause, ResolvedQuery, Resolver, TableTarget};
 use crate::plan::{JsonTable, Lateral, QueryPlan};
@@ -246,16 +247,20 @@ impl Resolver<'_> {
     fn table_factor(&mut self, factor: &TableFactor, from: &mut From) -> Result<Joined> {
         match factor {
             TableFactor::Table { name, partitions, alias, hints } => {
-                if !partitions.is_empty() {
-                    return Err(Error::unsupported("PARTITION (...) selection"));
-                }
                 let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
                 match self.table_target(name)? {
                     TableTarget::Base(table) => {
                         check_hints(&table, hints, self.environment.uses_invisible_indexes)?;
                         self.check_not_changed(&table)?;
-                        self.leaf(ScopeTable::of_base(&table, &shown), Source::Base(hints.clone()), from)
+                        let joined =
+                            self.leaf(ScopeTable::of_base(&table, &shown), Source::Base(hints.clone()), from)?;
+                        if let (false, JoinTree::Leaf(place)) = (partitions.is_empty(), &joined.tree) {
+                            let first = self.scope().tables[*place].first;
+                            from.conditions.extend(self.partition_set_at(&table, partitions, first)?);
+                        }
+                        Ok(joined)
                     }
+                    _ if !partitions.is_empty() => Err(not_partitioned()),
                     TableTarget::Virtual(table) => {
                         let columns = crate::information_schema::columns(table);
                         let mut scoped = ScopeTable::of_columns(&shown, &columns);

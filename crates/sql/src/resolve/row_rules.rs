@@ -10,7 +10,7 @@ use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, Tabl
 
 use super::Resolver;
 use super::scope::ScopeTable;
-use crate::dml::rules::{Check, RowRules};
+use crate::dml::rules::{Check, CheckKind, RowRules};
 use crate::dml::triggers::TableTriggers;
 
 /// Functions of the statement's clock, which a row's values may not depend on.
@@ -172,7 +172,7 @@ impl Resolver<'_> {
                 name: check.name.clone(),
                 condition,
                 enforced: check.enforced,
-                is_of_view: false,
+                kind: CheckKind::Constraint,
             });
         }
         Ok(())

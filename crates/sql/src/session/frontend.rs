@@ -202,6 +202,7 @@ impl FrontendSession for Session {
         self.hide_all_prepared();
         self.long_data_held = None;
         self.named_statements.clear();
+        self.handlers.clear();
         self.variables = SessionVariables::for_connection(
             &self.server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &self.info,

@@ -8,6 +8,7 @@ mod diagnostics;
 mod entrance;
 mod events;
 mod frontend;
+pub mod handlers;
 pub mod interrupt;
 mod logged;
 mod news;
@@ -109,6 +110,8 @@ pub struct Session {
     pub multi_statements: bool,
     /// LOCK TABLES was said: UNLOCK TABLES ends the transaction.
     pub tables_locked: bool,
+    /// Of HANDLER ... OPEN.
+    pub handlers: handlers::OpenHandlers,
     plans: PlanCache,
     digester: Digester,
     literals: Vec<LiteralToken>,
@@ -229,6 +232,7 @@ impl Session {
         let mut session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
+            handlers: Default::default(),
             server,
             shared,
             info,

@@ -78,6 +78,7 @@ impl Session {
                 }
                 return self.finish(affected, more, sink);
             }
+            Statement::Handler(handler) => return Box::pin(crate::handler::run(self, handler, more, sink)).await,
             Statement::LoadData(load) => {
                 self.count(Counter::ComLoad);
                 self.check_single_user()?;
@@ -404,6 +405,7 @@ fn changes_something(statement: &Statement) -> bool {
             | Statement::LockTables(_)
             | Statement::UnlockTables
             | Statement::Flush(_)
+            | Statement::Handler(_)
             | Statement::AlterInstance(_)
     )
 }

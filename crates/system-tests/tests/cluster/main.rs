@@ -19,6 +19,7 @@ mod management;
 mod ndbinfo;
 mod network;
 mod pause;
+mod query_language;
 mod random_sql;
 mod refusal;
 mod rest;

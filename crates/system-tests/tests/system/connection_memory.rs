@@ -31,7 +31,7 @@ fn held(server: &TestServer) -> u64 {
     TestServer::counter(&mut server.client(), "Global_connection_memory") as u64
 }
 
-const HUNGRY: [&str; 7] = [
+const HUNGRY: [&str; 9] = [
     "SELECT * FROM t ORDER BY k, pad DESC, id DESC",
     "SELECT pad, id, COUNT(*) FROM t GROUP BY pad, id",
     "SELECT DISTINCT pad, id FROM t",
@@ -39,6 +39,8 @@ const HUNGRY: [&str; 7] = [
     "SELECT LENGTH(GROUP_CONCAT(pad)) FROM t",
     "SELECT (SELECT COUNT(*) FROM (SELECT DISTINCT pad, id FROM t) u)",
     "(SELECT pad, id FROM t) UNION (SELECT pad, id FROM t) ORDER BY id",
+    "WITH RECURSIVE r AS (SELECT 1 AS n, pad FROM t UNION ALL SELECT n + 1, pad FROM r WHERE n < 3) SELECT COUNT(*) FROM r",
+    "SELECT COUNT(*), MAX(pad) FROM (SELECT 1 AS one) o, LATERAL (SELECT one, pad FROM t) l",
 ];
 
 #[test]

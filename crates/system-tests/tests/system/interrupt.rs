@@ -55,7 +55,7 @@ fn kill_while_it_runs(server: &TestServer, sql: &str) -> Duration {
 }
 
 /// Statements that would take minutes at least; each bears the word by which it is found.
-const ENDLESS: [&str; 16] = [
+const ENDLESS: [&str; 20] = [
     "SELECT /* never */ SLEEP(1000) FROM d",
     "SELECT /* never */ COUNT(*) FROM big a, big b, big c",
     "SELECT /* never */ a.id FROM big a, big b WHERE a.id + b.id < 0",
@@ -72,6 +72,11 @@ const ENDLESS: [&str; 16] = [
     "UPDATE /* never */ big a JOIN big b ON a.same = b.same SET a.text = 'x' WHERE a.id + b.id < 0",
     "DELETE /* never */ a FROM big a, big b WHERE a.id + b.id < 0",
     "DO /* never */ (SELECT COUNT(*) FROM big a, big b, big c)",
+    "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT a.id FROM r, big a, big b WHERE a.id + b.id < 0) \
+     SELECT /* never */ COUNT(*) FROM r",
+    "SELECT /* never */ COUNT(*) FROM big a, LATERAL (SELECT COUNT(*) AS c FROM big b WHERE b.same + a.id < 0) l",
+    "SELECT /* never */ COUNT(*) FROM big a, big b, JSON_TABLE(CONCAT('[', b.id, ']'), '$[*]' COLUMNS (v INT PATH '$')) j",
+    "INSERT /* never */ INTO sink VALUES (1, 1 IN (SELECT a.id FROM big a, big b WHERE a.id + b.id < 0), 'x')",
 ];
 
 #[test]
