@@ -15,7 +15,7 @@ use super::batch::KeptRows;
 use super::fetch::read_all;
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::memory::{Held, row_bytes};
-use super::{ExecContext, HashMap, RowBatch};
+use super::{ExecContext, Flow, HashMap, RowBatch, RowConsumer};
 use crate::plan::{Input, JoinKind, JoinStep, TableInput};
 use crate::table_usage::RowUse;
 
@@ -91,26 +91,34 @@ pub async fn join(
     }
 }
 
+/// Keeps the columns of a derived table that are read.
+struct Keeper<'a> {
+    kept: KeptRows,
+    columns: &'a [(usize, usize)],
+}
+
+impl RowConsumer for Keeper<'_> {
+    fn push(&mut self, row: &[Value]) -> Result<Flow> {
+        let columns = self.columns;
+        self.kept.push(|target| {
+            for (place, &(column, _)) in target.iter_mut().zip(columns) {
+                *place = row[column].clone();
+            }
+            Ok(())
+        })?;
+        Ok(Flow::Continue)
+    }
+}
+
 /// Reads an input that does not depend on other rows, in the order of `step.columns`.
 pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<KeptRows> {
     match &step.input {
         Input::Table(input) => read_all(input, &step.columns, ctx).await,
         Input::Derived(plan) => {
-            let mut found = ctx.run_collect(plan, None).await?;
-            let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
-            for mut row in std::mem::take(&mut found.rows) {
-                if kept.row_count().is_multiple_of(ROWS_PER_CHECK) {
-                    ctx.check_between_batches().await?;
-                }
-                found.held.give_back(row_bytes(&row));
-                kept.push(|target| {
-                    for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
-                        *place = std::mem::take(&mut row[column]);
-                    }
-                    Ok(())
-                })?;
-            }
-            Ok(kept)
+            let kept = KeptRows::new(step.columns.len(), ctx.memory);
+            let mut keeper = Keeper { kept, columns: &step.columns };
+            ctx.run_query(plan, &mut keeper).await?;
+            Ok(keeper.kept)
         }
         Input::Virtual(table) => {
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);

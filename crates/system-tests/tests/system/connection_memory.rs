@@ -31,13 +31,15 @@ fn held(server: &TestServer) -> u64 {
     TestServer::counter(&mut server.client(), "Global_connection_memory") as u64
 }
 
-const HUNGRY: [&str; 7] = [
+const HUNGRY: [&str; 9] = [
     "SELECT * FROM t ORDER BY k, pad DESC, id DESC",
     "SELECT pad, id, COUNT(*) FROM t GROUP BY pad, id",
     "SELECT DISTINCT pad, id FROM t",
     "SELECT a.id FROM t a JOIN (SELECT id, pad, RAND() r FROM t) b ON a.pad = b.pad AND a.id = b.id",
     "SELECT LENGTH(GROUP_CONCAT(pad)) FROM t",
     "SELECT (SELECT COUNT(*) FROM (SELECT DISTINCT pad, id FROM t) u)",
+    "SELECT id, pad, ROW_NUMBER() OVER (PARTITION BY k ORDER BY id) FROM t",
+    "SELECT id, RANK() OVER (ORDER BY CONCAT(pad, id)) FROM t",
     "(SELECT pad, id FROM t) UNION (SELECT pad, id FROM t) ORDER BY id",
 ];
 
