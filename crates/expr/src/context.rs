@@ -52,6 +52,61 @@ impl Default for SqlMode {
     }
 }
 
+/// How AES_ENCRYPT encrypts: `block_encryption_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEncryption {
+    /// 16, 24 or 32.
+    pub key_bytes: u8,
+    /// How blocks are chained.
+    pub mode: BlockMode,
+}
+
+/// How blocks are chained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockMode {
+    /// Not at all.
+    Ecb,
+    /// Each with the one before it.
+    Cbc,
+    /// By a register that takes in 1 bit of the result at a time.
+    Cfb1,
+    /// 8 bits.
+    Cfb8,
+    /// All 128.
+    Cfb128,
+    /// By a register that takes in none of it.
+    Ofb,
+}
+
+impl Default for BlockEncryption {
+    fn default() -> BlockEncryption {
+        BlockEncryption { key_bytes: 16, mode: BlockMode::Ecb }
+    }
+}
+
+impl BlockEncryption {
+    /// The one of a name such as `aes-128-ecb`.
+    pub fn named(name: &str) -> Option<BlockEncryption> {
+        let (bits, mode) = name.strip_prefix("aes-")?.split_once('-')?;
+        let key_bytes = match bits {
+            "128" => 16,
+            "192" => 24,
+            "256" => 32,
+            _ => return None,
+        };
+        let mode = match mode {
+            "ecb" => BlockMode::Ecb,
+            "cbc" => BlockMode::Cbc,
+            "cfb1" => BlockMode::Cfb1,
+            "cfb8" => BlockMode::Cfb8,
+            "cfb128" => BlockMode::Cfb128,
+            "ofb" => BlockMode::Ofb,
+            _ => return None,
+        };
+        Some(BlockEncryption { key_bytes, mode })
+    }
+}
+
 /// System variables that evaluation reads; fixed for one statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -63,6 +118,8 @@ pub struct Settings {
     pub group_concat_max_len: usize,
     /// Bytes: string functions yield NULL and a warning rather than more.
     pub max_allowed_packet: usize,
+    /// Of AES_ENCRYPT and AES_DECRYPT.
+    pub block_encryption: BlockEncryption,
     /// Windows add numbers that are not exact anew for each frame, instead of taking away what leaves it.
     pub windowing_use_high_precision: bool,
     /// WEEK's second argument where it is left out, 0 to 7.
@@ -80,6 +137,7 @@ impl Default for Settings {
             div_precision_increment: 4,
             group_concat_max_len: 1024,
             max_allowed_packet: 64 << 20,
+            block_encryption: BlockEncryption::default(),
             windowing_use_high_precision: true,
             default_week_format: 0,
             character_set_client: Charset::Utf8mb4,

@@ -48,8 +48,8 @@ pub use cast::convert_to;
 pub use coercibility::Coercibility;
 pub use compare::compare;
 pub use context::{
-    EvalContext, LockCalls, LockRequest, RandomState, SessionValues, Settings, SqlMode, UserLocks, Warnings,
-    printable,
+    BlockEncryption, EvalContext, LockCalls, LockRequest, RandomState, SessionValues, Settings, SqlMode,
+    UserLocks, Warnings, printable,
 };
 pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Operation, Parameter};
 pub use group_key::append_group_key;

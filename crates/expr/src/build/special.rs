@@ -8,6 +8,7 @@ use super::temporal::TemporalKind;
 use super::{BuildContext, function, make_call, types};
 use crate::collate::Coercibility;
 use crate::expr::{Expr, Operation, Parameter, ResultType};
+use crate::functions::json_scalar::Response;
 
 /// TRIM's BOTH, LEADING and TRAILING.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,25 +102,33 @@ pub fn json_extract(document: Expr, path: Expr, unquote: bool, ctx: &BuildContex
     if unquote { function("JSON_UNQUOTE", vec![extracted], ctx) } else { Ok(extracted) }
 }
 
-/// JSON_VALUE(document, path [RETURNING returning] [DEFAULT on_empty ON EMPTY]): a scalar of the document as an SQL value,
-/// VARCHAR(512) unless a type is asked for. Values that do not fit become NULL.
+/// JSON_VALUE(document, path [RETURNING type] [.. ON EMPTY] [.. ON ERROR]): a scalar of the document as an SQL value,
+/// VARCHAR(512) unless a type is asked for. `responses`: to an empty path and to a value that is not of the type, each with the
+/// default that is written.
+///
+/// # Errors
+/// Those of casts to the type.
 pub fn json_value(
     document: Expr,
     path: Expr,
     returning: Option<SqlType>,
-    on_empty: Option<Expr>,
+    responses: [(Response, Option<Expr>); 2],
     ctx: &BuildContext<'_>,
 ) -> Result<Expr> {
-    let mut value = function("JSON_VALUE", vec![document.clone(), path.clone()], ctx)?;
-    if let Some(target) = returning {
-        value = super::cast(value, target, ctx)?;
-    }
-    let Some(on_empty) = on_empty else {
-        return Ok(value);
+    let target = match returning {
+        Some(target) => {
+            let text = Expr::column(0, SqlType::varchar(512, Collation::UTF8MB4_0900_AI_CI), true, "");
+            super::cast(text, target, ctx)?.sql_type().clone()
+        }
+        None => SqlType::varchar(512, Collation::UTF8MB4_0900_AI_CI),
     };
-    let one = Expr::string("one", Collation::UTF8MB4_0900_AI_CI);
-    let exists = function("JSON_CONTAINS_PATH", vec![document, one, path], ctx)?;
-    super::if_else(exists, value, on_empty, ctx)
+    let mut arguments = vec![document, path];
+    arguments.extend(responses.iter().map(|(response, _)| Expr::integer(response.number())));
+    for (_, default) in responses {
+        arguments.push(super::convert_expr(default.unwrap_or_else(Expr::null), &target, ctx)?);
+    }
+    arguments.push(Expr::literal(Value::Null, target));
+    super::function::special("JSON_VALUE", arguments, ctx)
 }
 
 /// The number of the partition, of so many, that a row with these partitioning columns is in.

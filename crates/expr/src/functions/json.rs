@@ -135,26 +135,6 @@ pub(super) const TABLE: &[Function] = &[
         },
     ),
     Function::new(
-        "JSON_VALUE",
-        2,
-        2,
-        |d| {
-            documents(d, 0)?;
-            let sql_type = shoal_types::SqlType::varchar(512, Collation::UTF8MB4_0900_AI_CI);
-            let mut result = d.typed(sql_type).nullable().with_collation(Collation::UTF8MB4_0900_AI_CI);
-            result.coercibility = crate::collate::Coercibility::Implicit;
-            Ok(result)
-        },
-        |call, values, _| {
-            let path = single_path(call, values, 1)?;
-            let json = document(call, values, 0)?;
-            Ok(match json.root().find(&path).first() {
-                Some(part) if part.kind() != JsonKind::Null => Value::Str(unquoted(part)),
-                _ => Value::Null,
-            })
-        },
-    ),
-    Function::new(
         "MEMBER OF",
         2,
         2,
@@ -246,7 +226,7 @@ pub(super) fn document<'v>(call: &Call, values: &'v [Value], position: usize) ->
     }
 }
 
-fn call_name(call: &Call) -> String {
+pub(super) fn call_name(call: &Call) -> String {
     match call.operation {
         crate::expr::Operation::Function(function) => function.name.to_ascii_lowercase(),
         _ => String::new(),

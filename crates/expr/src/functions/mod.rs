@@ -6,16 +6,20 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+mod aes;
 mod argument;
 mod choice;
 mod date;
 mod date_format;
 mod date_parse;
 pub(crate) mod derive;
+mod gtid;
 mod hash;
 mod information;
 mod json;
 mod json_change;
+pub mod json_scalar;
+mod json_schema;
 mod json_search;
 mod network;
 mod numeric;
@@ -41,6 +45,8 @@ const TABLES: &[&[Function]] = &[
     regular::TABLE,
     choice::TABLE,
     hash::TABLE,
+    aes::TABLE,
+    gtid::TABLE,
     network::TABLE,
     information::TABLE,
     date::TABLE,
@@ -49,6 +55,8 @@ const TABLES: &[&[Function]] = &[
     time::TABLE,
     json::TABLE,
     json_change::TABLE,
+    json_scalar::TABLE,
+    json_schema::TABLE,
     json_search::TABLE,
     partition::TABLE,
 ];

@@ -109,3 +109,48 @@ fn documents_are_described() {
         ("CAST('{\"b\":1,\"a\":2}' AS JSON) = CAST('{\"a\":2,\"b\":1}' AS JSON)", "1"),
     ]);
 }
+
+#[test]
+fn documents_are_held_against_schemas() {
+    let schema =
+        r##"{"type": "object", "properties": {"latitude": {"type": "number", "minimum": -90, "maximum": 90},
+        "names": {"type": "array", "items": {"$ref": "#/definitions/name"}, "uniqueItems": true, "maxItems": 3}},
+        "definitions": {"name": {"type": "string", "minLength": 2, "pattern": "^[a-z]+$"}},
+        "required": ["latitude"], "additionalProperties": false}"##
+            .replace('\n', " ");
+    let valid = |document: &str| format!("JSON_SCHEMA_VALID('{schema}', '{document}')");
+    for (document, expected) in [
+        (r#"{"latitude": 63.4}"#, "1"),
+        (r#"{"latitude": 90, "names": ["ab", "cd"]}"#, "1"),
+        (r#"{"latitude": 90.5}"#, "0"),
+        (r#"{"latitude": "x"}"#, "0"),
+        (r#"{"names": []}"#, "0"),
+        (r#"{"latitude": 0, "other": 1}"#, "0"),
+        (r#"{"latitude": 0, "names": ["ab", "ab"]}"#, "0"),
+        (r#"{"latitude": 0, "names": ["a"]}"#, "0"),
+        (r#"{"latitude": 0, "names": ["AB"]}"#, "0"),
+        ("[]", "0"),
+    ] {
+        check(&[(valid(document).as_str(), expected)]);
+    }
+    let report = format!("JSON_SCHEMA_VALIDATION_REPORT('{schema}', '{{\"latitude\": 100}}')");
+    check(&[
+        (
+            report.as_str(),
+            "{\"valid\": false, \"reason\": \"The JSON document location '#/latitude' failed requirement 'maximum' at JSON \
+             Schema location '#/properties/latitude'\", \"schema-location\": \"#/properties/latitude\", \
+             \"document-location\": \"#/latitude\", \"schema-failed-keyword\": \"maximum\"}",
+        ),
+        ("JSON_SCHEMA_VALIDATION_REPORT('{}', '1')", "{\"valid\": true}"),
+        ("JSON_SCHEMA_VALID('{\"anyOf\": [{\"type\": \"null\"}, {\"enum\": [1, \"a\"]}]}', '1.0')", "1"),
+        ("JSON_SCHEMA_VALID('{\"oneOf\": [{\"multipleOf\": 3}, {\"multipleOf\": 5}]}', '15')", "0"),
+        ("JSON_SCHEMA_VALID('{\"not\": {\"type\": \"integer\"}}', '1.5')", "1"),
+        ("JSON_SCHEMA_VALID('{\"exclusiveMinimum\": true, \"minimum\": 1}', '1')", "0"),
+        ("JSON_SCHEMA_VALID(NULL, '1')", "NULL"),
+        ("JSON_SCHEMA_VALID('[]', '1')", "ERROR 3853"),
+        ("JSON_SCHEMA_VALID('{', '1')", "ERROR 3141"),
+        ("JSON_SCHEMA_VALID('{\"$ref\": \"#\"}', '1')", "ERROR 1235"),
+        ("JSON_SCHEMA_VALID('{\"anyOf\": [{\"$ref\": \"#\"}, {\"$ref\": \"#\"}]}', '1')", "ERROR 1235"),
+        ("JSON_SCHEMA_VALID('{\"$ref\": \"http://example.com/schema\"}', '1')", "ERROR 1235"),
+    ]);
+}

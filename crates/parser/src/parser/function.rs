@@ -1,6 +1,7 @@
 //! Function calls and the syntaxes some functions have of their own.
 
 use super::expression::{Interval, call, power};
+use super::window::WINDOW_ONLY;
 use super::{Parser, Result};
 use crate::ParserMode;
 use crate::ast::{
@@ -100,7 +101,7 @@ impl Parser<'_> {
             }
             _ => {
                 let function = call(fold_synonym(name, upper), self.arguments()?);
-                self.optional_over(function, upper)
+                if WINDOW_ONLY.contains(&upper) { self.optional_over(function, upper) } else { Ok(function) }
             }
         }
     }

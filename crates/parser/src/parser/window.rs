@@ -9,7 +9,7 @@ use crate::lexer::TokenKind;
 
 /// Functions that make no sense without OVER.
 #[rustfmt::skip]
-const WINDOW_ONLY: &[&str] = &[
+pub(super) const WINDOW_ONLY: &[&str] = &[
     "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "NTH_VALUE", "NTILE", "PERCENT_RANK", "RANK",
     "ROW_NUMBER",
 ];

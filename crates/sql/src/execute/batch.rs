@@ -19,6 +19,11 @@ impl RowBatch {
         RowBatch { width, count: 0, values: Vec::new() }
     }
 
+    /// With room for so many rows.
+    pub fn with_room(width: usize, rows: usize) -> RowBatch {
+        RowBatch { width, count: 0, values: Vec::with_capacity(width * rows) }
+    }
+
     pub fn len(&self) -> usize {
         self.count
     }
@@ -103,7 +108,9 @@ impl KeptRows {
     /// Those of `fill`; 1041: there is no memory for it.
     pub fn push(&mut self, fill: impl FnOnce(&mut [Value]) -> Result<()>) -> Result<()> {
         if self.row_count().is_multiple_of(ROWS_PER_BATCH) {
-            self.batches.push(RowBatch::new(self.width));
+            // The first rows may be all there are.
+            let rows = if self.batches.is_empty() { 0 } else { ROWS_PER_BATCH };
+            self.batches.push(RowBatch::with_room(self.width, rows));
         }
         let Some(last) = self.batches.last_mut() else { return Ok(()) };
         let row = last.push_empty();

@@ -1,6 +1,6 @@
 //! Running one SELECT block.
 
-use shoal_expr::EvalContext;
+use shoal_expr::{EvalContext, Expr};
 use shoal_txn::Visit;
 use shoal_types::row::RowRef;
 use shoal_types::{Result, Value};
@@ -233,17 +233,19 @@ impl BlockRun<'_> {
                     aggregator.add(&mapped, eval)?;
                     return Ok(Visit::Take);
                 }
-                flow = match &plain {
-                    Some(projection) => output.push_stored(row, projection, eval.zone)?,
-                    None => {
+                flow = match (&plain, windows.as_mut()) {
+                    (Some(projection), _) => output.push_stored(row, projection, eval.zone)?,
+                    (None, Some(rows)) => {
+                        let inputs = block.row_expressions().iter();
+                        rows.push_each(inputs.map(|expression| expression.eval(&mapped, eval)))?;
+                        Flow::Continue
+                    }
+                    (None, None) => {
                         projected.clear();
-                        for expression in block.row_expressions() {
+                        for expression in &block.projection {
                             projected.push(expression.eval(&mapped, eval)?);
                         }
-                        match windows {
-                            Some(rows) => rows.push(projected).map(|()| Flow::Continue)?,
-                            None => output.push(projected)?,
-                        }
+                        output.push(projected)?
                     }
                 };
                 Ok(if flow == Flow::Stop { Visit::TakeAndStop } else { Visit::Take })
@@ -267,8 +269,7 @@ impl BlockRun<'_> {
 
     /// GET_LOCK() waits between rows, not while the table is read.
     fn projection_may_wait(&self) -> bool {
-        let never =
-            |expression: &shoal_expr::Expr| expression.function().is_none_or(|called| called.name != "GET_LOCK");
+        let never = |expression: &Expr| expression.function().is_none_or(|called| called.name != "GET_LOCK");
         !self.block.row_expressions().iter().all(|expression| expression.all(&mut |part| never(part)))
     }
 
@@ -277,7 +278,7 @@ impl BlockRun<'_> {
         if !output.is_plain() || !self.passes_rows_on() || self.block.projection.len() != self.block.visible {
             return None;
         }
-        let column = |expression: &shoal_expr::Expr| {
+        let column = |expression: &Expr| {
             expression.as_column().map(|position| columns[position]).filter(|&column| column != usize::MAX)
         };
         self.block.projection.iter().map(column).collect()
@@ -406,12 +407,17 @@ impl BlockRun<'_> {
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
         super::window::run::run(plan, &mut rows, ctx).await?;
+        let columns = columns_read_once(&self.block.projection);
         for start in (0..rows.len()).step_by(BATCH_ROWS) {
             ctx.check_between_batches().await?;
             for row in start..rows.len().min(start + BATCH_ROWS) {
                 self.projected.clear();
-                for expression in &self.block.projection {
-                    self.projected.push(expression.eval(rows.row(row), &mut ctx.eval)?);
+                for (expression, column) in self.block.projection.iter().zip(&columns) {
+                    let value = match *column {
+                        Some(column) => std::mem::take(&mut rows.row_mut(row)[column]),
+                        None => expression.eval(rows.row(row), &mut ctx.eval)?,
+                    };
+                    self.projected.push(value);
                 }
                 if output.push(&mut self.projected)? == Flow::Stop {
                     return Ok(());
@@ -452,7 +458,14 @@ impl BlockRun<'_> {
     }
 }
 
-fn retain(batch: &mut RowBatch, filter: Option<&shoal_expr::Expr>, eval: &mut EvalContext<'_>) -> Result<()> {
+/// For each expression, the column that it is and nobody else reads.
+fn columns_read_once(expressions: &[Expr]) -> Vec<Option<usize>> {
+    let reads: Vec<usize> = expressions.iter().flat_map(Expr::columns_used).collect();
+    let is_once = |column: &usize| reads.iter().filter(|read| *read == column).count() == 1;
+    expressions.iter().map(|expression| expression.as_column().filter(is_once)).collect()
+}
+
+fn retain(batch: &mut RowBatch, filter: Option<&Expr>, eval: &mut EvalContext<'_>) -> Result<()> {
     match filter {
         Some(filter) => {
             batch.retain(|row| Ok::<_, shoal_types::Error>(filter.eval_bool(row, eval)? == Some(true)))

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::rows::ExplainRow;
+use super::windows::WindowFacts;
 
 /// The whole text, indented.
 pub fn text(rows: &[ExplainRow]) -> String {
@@ -38,6 +39,41 @@ fn block(out: &mut String, id: Option<u64>, kind: &str, rows: &[&ExplainRow], in
         let _ = writeln!(out, "{pad}  \"select_id\": {id},");
     }
     let _ = writeln!(out, "{pad}  \"select_type\": {},", quoted(kind));
+    match rows.first() {
+        Some(first) if !first.windows.is_empty() => {
+            let _ = writeln!(out, "{pad}  \"windowing\": {{");
+            windows(out, &first.windows, indent + 4);
+            tables(out, rows, indent + 2);
+            let _ = writeln!(out, "{pad}  }}");
+        }
+        _ => tables(out, rows, indent),
+    }
+    let _ = write!(out, "{pad}}}");
+}
+
+fn windows(out: &mut String, windows: &[WindowFacts], indent: usize) {
+    let pad = " ".repeat(indent);
+    let _ = writeln!(out, "{pad}\"windows\": [");
+    for (number, window) in windows.iter().enumerate() {
+        let list = |items: &[String]| list(items.iter().map(String::as_str));
+        let mut members = vec![format!("\"name\": {}", quoted(&window.name))];
+        if !window.sort_keys.is_empty() {
+            members.push("\"using_filesort\": true".to_owned());
+            members.push(format!("\"filesort_key\": {}", list(&window.sort_keys)));
+        }
+        if window.uses_frame_buffer {
+            members.push("\"frame_buffer\": {\"using_temporary_table\": true}".to_owned());
+        }
+        members.push(format!("\"functions\": {}", list(&window.functions)));
+        let end = if number + 1 < windows.len() { "," } else { "" };
+        let _ = writeln!(out, "{pad}  {{\n{pad}    {}\n{pad}  }}{end}", members.join(&format!(",\n{pad}    ")));
+    }
+    let _ = writeln!(out, "{pad}],");
+}
+
+/// The tables of a block, as a member or two of the object that they stand in.
+fn tables(out: &mut String, rows: &[&ExplainRow], indent: usize) {
+    let pad = " ".repeat(indent);
     match rows {
         [single] if single.table.is_none() => {
             let _ = writeln!(out, "{pad}  \"message\": {}", quoted(&single.extra.join("; ")));
@@ -57,16 +93,12 @@ fn block(out: &mut String, id: Option<u64>, kind: &str, rows: &[&ExplainRow], in
             let _ = writeln!(out, "{pad}  ]");
         }
     }
-    let _ = write!(out, "{pad}}}");
 }
 
 fn table(out: &mut String, row: &ExplainRow, indent: usize) {
     let pad = " ".repeat(indent);
     let mut members: Vec<(&str, String)> = Vec::new();
-    let list = |text: &str| {
-        let items: Vec<String> = text.split(',').map(quoted).collect();
-        format!("[{}]", items.join(", "))
-    };
+    let list = |text: &str| list(text.split(','));
     if let Some(name) = &row.table {
         members.push(("table_name", quoted(name)));
     }
@@ -102,6 +134,11 @@ fn table(out: &mut String, row: &ExplainRow, indent: usize) {
     }
     let lines: Vec<String> = members.iter().map(|(name, value)| format!("{pad}  \"{name}\": {value}")).collect();
     let _ = write!(out, "{{\n{}\n{pad}}}", lines.join(",\n"));
+}
+
+fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    let items: Vec<String> = items.map(quoted).collect();
+    format!("[{}]", items.join(", "))
 }
 
 fn quoted(text: &str) -> String {

@@ -8,6 +8,7 @@ mod access;
 mod json;
 mod rows;
 mod tree;
+mod windows;
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -82,7 +83,12 @@ pub async fn run<S: ResultSink>(
             return Err(Error::unsupported("EXPLAIN ANALYZE with FORMAT=TRADITIONAL"));
         }
         Format::Traditional => {
-            let rows: Vec<Vec<Value>> = rows_of(session, &plan).iter().map(values_of).collect();
+            let rows = rows_of(session, &plan);
+            if rows.iter().any(|row| !row.windows.is_empty()) {
+                let message = "To get information about window functions use EXPLAIN FORMAT=JSON";
+                session.warn(WarningLevel::Note, ErrorCode::WindowExplainJson, message);
+            }
+            let rows: Vec<Vec<Value>> = rows.iter().map(values_of).collect();
             let columns = result_columns(explain);
             note_statement(session, statement);
             return session.send_rows(&columns, &rows, more, sink);

@@ -7,6 +7,7 @@ use shoal_txn::Transaction;
 use shoal_types::IndexMethod;
 
 use super::access;
+use super::windows::{self, WindowFacts};
 use crate::dml::{InsertSource, RowFinder};
 use crate::plan::{
     Block, ConstantSubquery, Input, JoinKind, JoinStep, QueryBody, QueryPlan, Recursion, SetOperator, TableInput,
@@ -31,6 +32,8 @@ pub struct ExplainRow {
     pub extra: Vec<String>,
     /// The condition that is tested on rows of this table.
     pub condition: Option<String>,
+    /// Those of the block, at its first table.
+    pub windows: Vec<WindowFacts>,
 }
 
 /// All of them, and one of them left by a condition of unknown effect (MySQL's guess for an inequality).
@@ -203,10 +206,12 @@ impl Explainer<'_, '_> {
         }
         let grouped = block.aggregation.as_ref().is_some_and(|aggregation| aggregation.grouped);
         if let Some(row) = self.rows.get_mut(first) {
-            if grouped || block.distinct {
+            row.windows = block.windowing.as_deref().map(windows::facts).unwrap_or_default();
+            let sorts_windows = row.windows.iter().any(|window| !window.sort_keys.is_empty());
+            if grouped || block.distinct || !row.windows.is_empty() {
                 row.extra.push("Using temporary".to_owned());
             }
-            if !block.order.is_empty() {
+            if !block.order.is_empty() || sorts_windows {
                 row.extra.push("Using filesort".to_owned());
             }
         }

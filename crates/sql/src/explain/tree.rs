@@ -3,7 +3,7 @@
 use shoal_expr::EvalContext;
 use shoal_txn::Transaction;
 
-use super::access;
+use super::{access, windows};
 use crate::dml::{InsertSource, RowFinder};
 use crate::plan::{
     Block, ConstantSubquery, Input, JoinKind, JoinStep, Limit, QueryBody, QueryPlan, SetOperator, SortKey,
@@ -131,6 +131,7 @@ impl Tree<'_, '_> {
         if block.distinct {
             lines.push("Remove duplicates".to_owned());
         }
+        lines.extend(block.windowing.as_deref().map(windows::lines).unwrap_or_default());
         if let Some(aggregation) = &block.aggregation {
             lines.extend(aggregation.having.as_ref().map(|having| format!("Filter: {having}")));
             let keys: Vec<String> = aggregation.keys.iter().map(ToString::to_string).collect();

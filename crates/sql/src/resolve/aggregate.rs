@@ -8,6 +8,7 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use super::Resolver;
 use super::expression::literal_expression;
+use super::rollup::{grouping, invalid_use};
 use super::scope::{AGGREGATE_BASE, GROUPING_BASE, SUBQUERY_BASE, Scope};
 
 impl Resolver<'_> {
@@ -162,10 +163,6 @@ impl Resolver<'_> {
     }
 }
 
-pub fn invalid_use() -> Error {
-    Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function")
-}
-
 /// Turns expressions over the joined row into expressions over groups.
 pub struct GroupRewriter<'s> {
     pub keys: Vec<Expr>,
@@ -196,7 +193,7 @@ impl GroupRewriter<'_> {
         match expression {
             Expr::Column(column) if column.position >= GROUPING_BASE => {
                 let arguments = &self.groupings[column.position - GROUPING_BASE];
-                super::rollup::grouping(arguments, &self.keys, self.context)
+                grouping(arguments, &self.keys, self.context)
             }
             Expr::Column(column) if column.position >= AGGREGATE_BASE => {
                 let position = self.keys.len() + (column.position - AGGREGATE_BASE);

@@ -1,5 +1,6 @@
 //! Expressions: syntax to typed trees.
 
+use shoal_expr::functions::json_scalar::Response;
 use shoal_expr::{BuildContext, Coercibility, CompareOperator, Expr, build};
 use shoal_parser::ast::{self, BinaryOperator, LiteralValue, TruthTest, UnaryOperator};
 use shoal_types::{Charset, Collation, Decimal, Error, ErrorCode, Result, SqlType, Value};
@@ -189,19 +190,22 @@ impl<'a> Resolver<'a> {
     }
 
     fn json_value(&mut self, form: &ast::JsonValue) -> Result<Expr> {
-        if form.on_empty.is_some() || form.on_error.is_some() {
-            return Err(Error::unsupported("JSON_VALUE(... ON EMPTY / ON ERROR)"));
-        }
         let context = self.build();
-        let arguments = vec![self.expression(&form.document)?, self.expression(&form.path)?];
-        let value = build::function("json_value", arguments, context)?;
-        match &form.returning {
-            Some(data_type) => {
-                let target = crate::ddl::column_type::cast_type(data_type, context.settings.collation_connection)?;
-                build::cast(value, target, context)
-            }
-            None => Ok(value),
-        }
+        let (document, path) = (self.expression(&form.document)?, self.expression(&form.path)?);
+        let returning = form
+            .returning
+            .as_ref()
+            .map(|data_type| crate::ddl::column_type::cast_type(data_type, context.settings.collation_connection));
+        let responses = [self.json_response(&form.on_empty)?, self.json_response(&form.on_error)?];
+        build::json_value(document, path, returning.transpose()?, responses, context)
+    }
+
+    fn json_response(&mut self, written: &Option<ast::JsonResponse>) -> Result<(Response, Option<Expr>)> {
+        Ok(match written {
+            None | Some(ast::JsonResponse::Null) => (Response::Null, None),
+            Some(ast::JsonResponse::Error) => (Response::Error, None),
+            Some(ast::JsonResponse::Default(value)) => (Response::Default, Some(self.expression(value)?)),
+        })
     }
 
     pub fn literal(&mut self, literal: &ast::Literal) -> Result<Expr> {

@@ -6,9 +6,10 @@ use shoal_expr::Expr;
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::aggregate::{GroupRewriter, invalid_use};
+use super::aggregate::GroupRewriter;
 use super::dependence::{self, ResultRows};
 use super::names::reads_aggregate;
+use super::rollup::invalid_use;
 use super::scope::{AGGREGATE_BASE, Dependence, NamedItem, SUBQUERY_BASE};
 use super::select::{BlockParts, GroupKeys};
 use super::windowing::reads_window;

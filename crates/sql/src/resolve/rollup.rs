@@ -5,7 +5,6 @@ use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
 use super::Resolver;
-use super::aggregate::invalid_use;
 use super::scope::GROUPING_BASE;
 
 /// A bit for each argument must fit.
@@ -57,4 +56,9 @@ pub fn grouping(arguments: &[Expr], keys: &[Expr], context: &BuildContext<'_>) -
         };
     }
     build::cast(bits, SqlType::bigint(false), context)
+}
+
+/// Errno 1111.
+pub fn invalid_use() -> Error {
+    Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function")
 }

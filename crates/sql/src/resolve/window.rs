@@ -113,13 +113,13 @@ impl Resolver<'_> {
         let parts = self.window_parts(name, written);
         self.block().clause = clause;
         self.block().inside_window = around;
-        let (mut partition, mut order) = parts?;
+        let mut window = parts?;
         if let Some(base) = base {
-            if !partition.is_empty() {
+            if !window.partition.is_empty() {
                 let message = "A window which depends on another cannot define partitioning.";
                 return Err(Error::new(ErrorCode::WindowNoChildPartitioning, message));
             }
-            if !order.is_empty() && !base.order.is_empty() {
+            if !window.order.is_empty() && !base.order.is_empty() {
                 let message = format!(
                     "Window '{}' cannot inherit '{}' since both contain an ORDER BY clause.",
                     title(name),
@@ -134,19 +134,17 @@ impl Resolver<'_> {
                 );
                 return Err(Error::new(ErrorCode::WindowNoInheritFrame, message));
             }
-            partition = base.partition;
-            order = if order.is_empty() { base.order } else { order };
+            window.partition = base.partition;
+            if window.order.is_empty() {
+                window.order = base.order;
+            }
         }
-        let mut window = Window { name: name.map(str::to_owned), partition, order, frame: None };
         window.frame = written.frame.as_ref().map(|frame| self.frame(&window, frame)).transpose()?;
         Ok(window)
     }
 
-    fn window_parts(
-        &mut self,
-        name: Option<&str>,
-        written: &ast::WindowSpecification,
-    ) -> Result<(Vec<Expr>, Vec<(Expr, bool)>)> {
+    /// What is written of a window, but its frame and what it inherits. Errors: 3592; those of names.
+    fn window_parts(&mut self, name: Option<&str>, written: &ast::WindowSpecification) -> Result<Window> {
         let ordered = written.order_by.iter().map(|item| &item.expr);
         if written.partition_by.iter().chain(ordered).any(|item| self.position_of(item).is_some()) {
             let message = format!(
@@ -159,7 +157,8 @@ impl Resolver<'_> {
         let partition = self.expressions(&written.partition_by)?;
         self.block().clause = Clause::WindowOrder;
         let order = written.order_by.iter().map(|item| Ok((self.expression(&item.expr)?, item.descending)));
-        Ok((partition, order.collect::<Result<_>>()?))
+        let order = order.collect::<Result<_>>()?;
+        Ok(Window { name: name.map(str::to_owned), partition, order, frame: None })
     }
 
     /// Errors: 1235, 3584 to 3590, 3596.

@@ -8,7 +8,7 @@ use shoal_expr::{EvalContext, Warnings};
 use shoal_parser::LiteralText;
 use shoal_parser::ast::SelectInto;
 use shoal_txn::new_row::AutoIncrementSettings;
-use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
+use shoal_types::{Decimal, Error, ErrorCode, Result, Value, WarningLevel};
 
 use super::Session;
 use super::plans::{Plan, PlanKind};
@@ -91,7 +91,11 @@ impl Session {
                 self.stage("query end");
                 self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
                 for (code, message) in &plan.warnings {
-                    self.warn(shoal_types::WarningLevel::Warning, *code, message.as_str());
+                    let level = match code {
+                        ErrorCode::WindowFunctionIgnoresFrame => WarningLevel::Note,
+                        _ => WarningLevel::Warning,
+                    };
+                    self.warn(level, *code, message.as_str());
                 }
                 match done {
                     Done::Rows => {

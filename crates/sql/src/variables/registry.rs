@@ -194,6 +194,14 @@ const DEFAULT_MODES: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_D
 const ISOLATION: Kind = Kind::Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]);
 const DURABILITY: Kind = Kind::Word(&["disk", "replicated"]);
 
+/// Of AES_ENCRYPT and AES_DECRYPT.
+#[rustfmt::skip]
+const BLOCK_ENCRYPTION_MODES: &[&str] = &[
+    "aes-128-ecb", "aes-192-ecb", "aes-256-ecb", "aes-128-cbc", "aes-192-cbc", "aes-256-cbc",
+    "aes-128-cfb1", "aes-192-cfb1", "aes-256-cfb1", "aes-128-cfb8", "aes-192-cfb8", "aes-256-cfb8",
+    "aes-128-cfb128", "aes-192-cfb128", "aes-256-cfb128", "aes-128-ofb", "aes-192-ofb", "aes-256-ofb",
+];
+
 macro_rules! variables {
     ($($name:literal $scope:ident $kind:expr, $default:expr;)*) => {
         /// In the order of names.
@@ -219,6 +227,7 @@ variables! {
     "basedir" ReadOnly Kind::Text, "/usr/";
     "big_tables" Both Kind::Switch, "OFF";
     "binlog_format" Both Kind::Word(&["MIXED", "STATEMENT", "ROW"]), "ROW";
+    "block_encryption_mode" Both Kind::Word(BLOCK_ENCRYPTION_MODES), "aes-128-ecb";
     "bulk_insert_buffer_size" Both Kind::Integer(0, U64), "8388608";
     "caching_sha2_password_auto_generate_rsa_keys" ReadOnly Kind::Switch, "ON";
     "caching_sha2_password_digest_rounds" ReadOnly Kind::Integer(5000, 4_095_000), "5000";

@@ -380,6 +380,9 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         "div_precision_increment" => settings.div_precision_increment = number() as u8,
         "group_concat_max_len" => settings.group_concat_max_len = number() as usize,
         "max_allowed_packet" => settings.max_allowed_packet = number() as usize,
+        "block_encryption_mode" => {
+            settings.block_encryption = shoal_expr::BlockEncryption::named(text).unwrap_or_default();
+        }
         "windowing_use_high_precision" => settings.windowing_use_high_precision = on,
         "default_week_format" => settings.default_week_format = number() as u8,
         "timestamp" => {

@@ -231,6 +231,35 @@ fn keys_of_prefixes_and_generated_ones_are_the_same_for_all_nodes() {
 
 /// The rows' hidden keys must not come from the AUTO_INCREMENT column's sequence, nor be alike on two nodes.
 #[test]
+fn windows_see_the_rows_of_all_partitions_on_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE w (id INT PRIMARY KEY, g INT, v INT)"]);
+    let v = |id: i64| id * 37 % 101;
+    let rows: Vec<String> = (0..500).map(|id| format!("({id},{},{})", id % 7, v(id))).collect();
+    run(&mut one, &[&format!("INSERT INTO w VALUES {}", rows.join(","))]);
+    let mut expected = Vec::new();
+    for id in 0..500i64 {
+        let group: Vec<i64> = (0..500).filter(|other| other % 7 == id % 7).collect();
+        let rank = group.iter().filter(|other| v(**other) > v(id)).count() + 1;
+        let before: Vec<i64> = group.iter().copied().filter(|other| *other <= id).collect();
+        let sum: i64 = before.iter().rev().take(3).map(|other| v(*other)).sum();
+        let lag = if before.len() > 1 { v(before[before.len() - 2]).to_string() } else { "NULL".to_owned() };
+        expected.push(format!("{} {rank} {sum} {lag}", before.len()));
+    }
+    let sql = "SELECT CONCAT_WS(' ', n, r, s, IFNULL(l, 'NULL')) FROM (SELECT id, ROW_NUMBER() OVER w n, \
+               RANK() OVER (PARTITION BY g ORDER BY v DESC) r, SUM(v) OVER (w ROWS 2 PRECEDING) s, LAG(v) OVER w l \
+               FROM w WINDOW w AS (PARTITION BY g ORDER BY id)) q ORDER BY id";
+    for client in [&mut one, &mut other] {
+        assert_eq!(client.text(sql).unwrap(), expected);
+        let top = "SELECT COUNT(*) FROM (SELECT v, MAX(v) OVER (PARTITION BY g) m FROM w) q WHERE v = m";
+        let joined =
+            "SELECT COUNT(*) FROM w JOIN (SELECT g, MAX(v) m FROM w GROUP BY g) q ON w.g = q.g AND w.v = m";
+        assert_eq!(client.text(top).unwrap(), client.text(joined).unwrap());
+    }
+}
+
+#[test]
 fn rows_without_a_primary_key_are_numbered_one_by_one_and_all_kept() {
     let cluster = DevCluster::start(&["--data-nodes", "2"]);
     let (mut one, mut other) = (cluster.client(1), cluster.client(2));

@@ -38,6 +38,8 @@ const HUNGRY: [&str; 9] = [
     "SELECT a.id FROM t a JOIN (SELECT id, pad, RAND() r FROM t) b ON a.pad = b.pad AND a.id = b.id",
     "SELECT LENGTH(GROUP_CONCAT(pad)) FROM t",
     "SELECT (SELECT COUNT(*) FROM (SELECT DISTINCT pad, id FROM t) u)",
+    "SELECT id, pad, ROW_NUMBER() OVER (PARTITION BY k ORDER BY id) FROM t",
+    "SELECT id, RANK() OVER (ORDER BY CONCAT(pad, id)) FROM t",
     "(SELECT pad, id FROM t) UNION (SELECT pad, id FROM t) ORDER BY id",
     "WITH RECURSIVE r AS (SELECT 1 AS n, pad FROM t UNION ALL SELECT n + 1, pad FROM r WHERE n < 3) SELECT COUNT(*) FROM r",
     "SELECT COUNT(*), MAX(pad) FROM (SELECT 1 AS one) o, LATERAL (SELECT one, pad FROM t) l",

@@ -55,7 +55,7 @@ fn kill_while_it_runs(server: &TestServer, sql: &str) -> Duration {
 }
 
 /// Statements that would take minutes at least; each bears the word by which it is found.
-const ENDLESS: [&str; 20] = [
+const ENDLESS: [&str; 22] = [
     "SELECT /* never */ SLEEP(1000) FROM d",
     "SELECT /* never */ COUNT(*) FROM big a, big b, big c",
     "SELECT /* never */ a.id FROM big a, big b WHERE a.id + b.id < 0",
@@ -65,6 +65,8 @@ const ENDLESS: [&str; 20] = [
     "SELECT /* never */ COUNT(DISTINCT a.id + b.id) FROM big a, big b",
     "SELECT /* never */ a.id % 7, SUM(b.id) FROM big a, big b GROUP BY a.id % 7",
     "SELECT /* never */ a.text FROM big a, d b, d c, d e, d f ORDER BY CONCAT(a.text, b.n, c.n, e.n, f.n) LIMIT 3",
+    "SELECT /* never */ SUM(id * 1e0) OVER (ORDER BY id ROWS BETWEEN 50000 PRECEDING AND CURRENT ROW) FROM big",
+    "SELECT /* never */ BIT_OR(id) OVER (PARTITION BY same ORDER BY id ROWS BETWEEN 1 PRECEDING AND 90000 FOLLOWING) FROM big",
     "SELECT /* never */ COUNT(*) FROM (SELECT 1 UNION ALL SELECT 2) a, (SELECT 1 FROM big) b, (SELECT 1 FROM big) c",
     "SELECT /* never */ COUNT(*) FROM big a WHERE a.id < ANY (SELECT b.id - a.id * 2 FROM big b WHERE b.same <> a.id)",
     "SELECT /* never */ COUNT(*) FROM big a WHERE NOT EXISTS (SELECT 1 FROM big b WHERE b.same + a.id < 0)",

@@ -77,3 +77,4 @@ mod top;
 mod user_locks;
 mod views;
 mod whitepaper;
+mod window_functions;

@@ -16,3 +16,6 @@ pub mod run;
 pub mod sort;
 pub mod spans;
 pub mod values;
+
+#[cfg(test)]
+mod tests;

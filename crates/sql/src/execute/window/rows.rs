@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shoal_types::{Result, Value};
 
-use crate::execute::memory::{Held, StatementMemory, row_bytes};
+use crate::execute::memory::{Held, StatementMemory};
 use crate::session::Interrupt;
 
 /// Rows of one buffer, and those that are moved between two looks at the interrupt.
@@ -32,18 +32,32 @@ impl WindowRows {
     /// # Errors
     /// 1041, there is no memory for it.
     pub fn push(&mut self, row: &mut Vec<Value>) -> Result<()> {
-        let results = (self.width - row.len()) * size_of::<Value>();
-        self.held.add(row_bytes(row) + results)?;
+        self.push_each(row.drain(..).map(Ok))
+    }
+
+    /// The same, value by value.
+    ///
+    /// # Errors
+    /// Those of the values; 1041.
+    #[inline]
+    pub fn push_each(&mut self, values: impl Iterator<Item = Result<Value>>) -> Result<()> {
         if self.count.is_multiple_of(ROWS_PER_CHUNK) {
-            self.chunks.push(Vec::new());
+            // The first rows may be all there are.
+            let rows = if self.chunks.is_empty() { 0 } else { ROWS_PER_CHUNK };
+            self.chunks.push(Vec::with_capacity(rows * self.width));
         }
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
         let end = chunk.len() + self.width;
-        chunk.append(row);
+        let mut bytes = self.width * size_of::<Value>();
+        for value in values {
+            let value = value?;
+            bytes += value.heap_bytes();
+            chunk.push(value);
+        }
         chunk.resize(end, Value::Null);
         self.count += 1;
-        Ok(())
+        self.held.add(bytes)
     }
 
     #[inline]
@@ -73,27 +87,49 @@ impl WindowRows {
         Ok(())
     }
 
-    /// Moves the rows into this order: the numbers of the rows that shall come first, second and so on.
+    /// Moves the rows into this order: the numbers of the rows that shall come first, second and so on. Each row that has to go
+    /// makes room for the one that comes there, so no second copy is needed.
     ///
     /// # Errors
-    /// 1041, there is no memory for them twice; 1317.
-    pub async fn permute(&mut self, order: impl Iterator<Item = usize>, interrupt: &Interrupt) -> Result<()> {
-        let values_bytes = self.count * self.width * size_of::<Value>();
-        self.held.add(values_bytes)?;
-        let mut moved: Vec<Vec<Value>> = Vec::with_capacity(self.chunks.len());
-        for (place, row) in order.enumerate() {
-            if place.is_multiple_of(ROWS_PER_CHUNK) {
-                let rows = ROWS_PER_CHUNK.min(self.count - place);
-                moved.push(Vec::with_capacity(rows * self.width));
-                interrupt.check_between_batches().await?;
+    /// 1317.
+    pub async fn permute(&mut self, mut order: Vec<u32>, interrupt: &Interrupt) -> Result<()> {
+        let mut aside = Vec::with_capacity(self.width);
+        let mut moved = 0;
+        for first in 0..order.len() {
+            if order[first] as usize == first {
+                continue;
             }
-            let Some(target) = moved.last_mut() else { continue };
-            let first = row % ROWS_PER_CHUNK * self.width;
-            let values = &mut self.chunks[row / ROWS_PER_CHUNK][first..first + self.width];
-            target.extend(values.iter_mut().map(std::mem::take));
+            aside.clear();
+            aside.extend(self.row_mut(first).iter_mut().map(std::mem::take));
+            let mut place = first;
+            loop {
+                let source = order[place] as usize;
+                order[place] = place as u32;
+                if source == first {
+                    break;
+                }
+                self.move_row(source, place);
+                place = source;
+                moved += 1;
+                if moved % ROWS_PER_CHUNK == 0 {
+                    interrupt.check_between_batches().await?;
+                }
+            }
+            self.row_mut(place).iter_mut().zip(&mut aside).for_each(|(to, from)| *to = std::mem::take(from));
         }
-        self.chunks = moved;
-        self.held.give_back(values_bytes);
         Ok(())
+    }
+
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [Value] {
+        let first = row % ROWS_PER_CHUNK * self.width;
+        &mut self.chunks[row / ROWS_PER_CHUNK][first..first + self.width]
+    }
+
+    fn move_row(&mut self, from: usize, to: usize) {
+        for column in 0..self.width {
+            let value = std::mem::take(&mut self.row_mut(from)[column]);
+            self.row_mut(to)[column] = value;
+        }
     }
 }

@@ -39,8 +39,11 @@ async fn run_window(
     let frame = BoundFrame::new(&window.frame, &mut ctx.eval)?;
     let frame = frame.ok_or_else(|| illegal_frame(window.title()))?;
     let partitions = Spans::of_equal(rows, &stage.keys[..window.partition_keys], memory, interrupt).await?;
-    let peers = Spans::of_equal(rows, &stage.keys[..window.peer_keys], memory, interrupt).await?;
-    let spans = (&partitions, &peers);
+    let peers = match needs_peers(window) {
+        true => Some(Spans::of_equal(rows, &stage.keys[..window.peer_keys], memory, interrupt).await?),
+        false => None,
+    };
+    let spans = (&partitions, peers.as_ref().unwrap_or(&partitions));
     let mut held = Held::new(memory);
     for call in &window.functions {
         match &call.function.kind {
@@ -53,4 +56,15 @@ async fn run_window(
         }
     }
     Ok(())
+}
+
+/// Somebody asks which rows ORDER BY does not tell apart.
+fn needs_peers(window: &Window) -> bool {
+    let has_peers = window.peer_keys > window.partition_keys;
+    let asks = |kind: &WindowKind| match kind {
+        WindowKind::RowNumber | WindowKind::Ntile | WindowKind::Lag | WindowKind::Lead => false,
+        kind if kind.is_rank() => true,
+        _ => !window.frame.by_rows,
+    };
+    has_peers && window.functions.iter().any(|call| asks(&call.function.kind))
 }

@@ -2,7 +2,7 @@
 //!
 //! Each key's values become numbers that sort as they do: those of numbers and dates their own bits, less what they have in
 //! common, those of texts and everything else the rank among the different values that there are. The numbers of all keys
-//! together are one of 128 bits; only where that does not do are the rows looked at.
+//! together are one of 128 bits, mostly of 64 or fewer; only where that does not do are the rows looked at.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -20,19 +20,28 @@ use crate::session::Interrupt;
 
 /// A row in the sort. The halves of its number are apart, so that it is aligned as words are.
 #[derive(Clone, Copy)]
-struct Place {
+struct LongPlace {
     number: [u64; 2],
+    row: u32,
+}
+
+/// The same with a number of one word.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    number: u64,
     row: u32,
 }
 
 /// Of the number of all keys.
 const NUMBER_BITS: u32 = 128;
 /// What a row takes while it is sorted: its place, twice.
-const PLACE_BYTES: usize = 2 * size_of::<Place>();
+const PLACE_BYTES: usize = 2 * size_of::<LongPlace>();
 /// What a different value takes while values are ranked, besides its key.
 const RANKED_VALUE_BYTES: usize = 96;
 /// Rows that are looked at between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 4096;
+/// Bits that one pass of a radix sort looks at: the buckets fit the nearest cache.
+const DIGIT_BITS: u32 = 11;
 
 /// Sorts the rows; those that compare equal stay in the order in which they lie.
 ///
@@ -60,16 +69,93 @@ pub async fn sort(
         }
     }
     let is_whole = bits <= NUMBER_BITS && codes.len() == keys.len();
+    let order = match is_whole && bits <= u64::BITS {
+        true => by_words(rows, keys, &codes, bits, interrupt).await?,
+        false => by_long_numbers(rows, keys, &codes, is_whole, interrupt).await?,
+    };
+    drop(codes);
+    match order {
+        Some(order) => rows.permute(order, interrupt).await,
+        None => Ok(()),
+    }
+}
+
+/// The order of rows whose numbers are words, and all of their keys; `None`: they lie in it.
+async fn by_words(
+    rows: &WindowRows,
+    keys: &[SortKey],
+    codes: &[KeyCode],
+    bits: u32,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<u32>>> {
+    let mut places = Vec::with_capacity(rows.len());
+    let mut is_sorted = true;
+    let mut last = 0;
+    for row in 0..rows.len() {
+        if row.is_multiple_of(ROWS_PER_CHECK) {
+            interrupt.check_between_batches().await?;
+        }
+        let number = (number_of(rows.row(row), row, keys, codes) >> (NUMBER_BITS - bits.max(1))) as u64;
+        is_sorted &= last <= number;
+        last = number;
+        places.push(Place { number, row: row as u32 });
+    }
+    if is_sorted {
+        return Ok(None);
+    }
+    match places.len() <= ROWS_PER_CHECK {
+        true => places.sort_by_key(|place| place.number),
+        false => radix_sort(&mut places, bits, interrupt).await?,
+    }
+    Ok(Some(places.into_iter().map(|place| place.row).collect()))
+}
+
+/// Sorts by the lowest `bits` of the numbers, a digit at a time, lowest first. Equal ones stay in order.
+async fn radix_sort(places: &mut Vec<Place>, bits: u32, interrupt: &Interrupt) -> Result<()> {
+    let mut from = std::mem::take(places);
+    let mut to = vec![Place::default(); from.len()];
+    for shift in (0..bits).step_by(DIGIT_BITS as usize) {
+        let digit = |place: &Place| (place.number >> shift) as usize & ((1 << DIGIT_BITS) - 1);
+        let mut next = [0usize; 1 << DIGIT_BITS];
+        for part in from.chunks(ROWS_PER_CHECK) {
+            part.iter().for_each(|place| next[digit(place)] += 1);
+            interrupt.check_between_batches().await?;
+        }
+        let mut start = 0;
+        for count in &mut next {
+            start += std::mem::replace(count, start);
+        }
+        for part in from.chunks(ROWS_PER_CHECK) {
+            for place in part {
+                let target = &mut next[digit(place)];
+                to[*target] = *place;
+                *target += 1;
+            }
+            interrupt.check_between_batches().await?;
+        }
+        std::mem::swap(&mut from, &mut to);
+    }
+    *places = from;
+    Ok(())
+}
+
+/// The order of rows whose numbers are long, or not all of their keys; `None`: they lie in it.
+async fn by_long_numbers(
+    rows: &WindowRows,
+    keys: &[SortKey],
+    codes: &[KeyCode],
+    is_whole: bool,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<u32>>> {
     let mut places = Vec::with_capacity(rows.len());
     for row in 0..rows.len() {
         if row.is_multiple_of(ROWS_PER_CHECK) {
             interrupt.check_between_batches().await?;
         }
-        let number = number_of(rows.row(row), row, keys, &codes);
-        places.push(Place { number: [(number >> 64) as u64, number as u64], row: row as u32 });
+        let number = number_of(rows.row(row), row, keys, codes);
+        places.push(LongPlace { number: [(number >> 64) as u64, number as u64], row: row as u32 });
     }
-    drop(codes);
-    let compare = |left: &Place, right: &Place| match left.number.cmp(&right.number) {
+    let compare = |left: &LongPlace, right: &LongPlace| match left.number.cmp(&right.number) {
         Ordering::Equal if !is_whole => {
             compare_rows(rows.row(left.row as usize), rows.row(right.row as usize), keys)
         }
@@ -82,10 +168,10 @@ pub async fn sort(
         interrupt.check_between_batches().await?;
     }
     if is_sorted {
-        return Ok(());
+        return Ok(None);
     }
     sort_in_turns(&mut places, compare, interrupt).await?;
-    rows.permute(places.into_iter().map(|place| place.row as usize), interrupt).await
+    Ok(Some(places.into_iter().map(|place| place.row).collect()))
 }
 
 /// The numbers of a row's keys, first key highest; what does not fit is cut off.
@@ -147,7 +233,7 @@ async fn code_of(rows: &WindowRows, key: &SortKey, held: &mut Held, interrupt: &
         let value = &rows.row(row)[key.position];
         match ordered_bits(value) {
             // Values of one kind are told apart by their bits, those of several are not.
-            Some(bits) if *kind.get_or_insert(std::mem::discriminant(value)) == std::mem::discriminant(value) => {
+            Some(bits) if *kind.get_or_insert_with(|| kind_of(value)) == kind_of(value) => {
                 (least, most) = (least.min(bits), most.max(bits));
             }
             None if value.is_null() => has_null = true,
@@ -161,18 +247,27 @@ async fn code_of(rows: &WindowRows, key: &SortKey, held: &mut Held, interrupt: &
     Ok(KeyCode::Bits { least, has_null, width: width_of(range + u64::from(has_null)) })
 }
 
+/// Values of one kind sort as their bits do.
+fn kind_of(value: &Value) -> (std::mem::Discriminant<Value>, u8) {
+    let scale = if let Value::Decimal(number) = value { number.scale() } else { 0 };
+    (std::mem::discriminant(value), scale)
+}
+
 /// The value as bits that sort as values of its kind do; `None`: NULL, or a value that has no such bits.
 #[inline]
 fn ordered_bits(value: &Value) -> Option<u64> {
     const SIGN: u64 = 1 << 63;
+    let float = |float: f64| {
+        // -0 equals 0.
+        let bits = (float + 0.0).to_bits();
+        if bits & SIGN == 0 { bits ^ SIGN } else { !bits }
+    };
     match value {
         Value::Int(number) => Some(*number as u64 ^ SIGN),
         Value::UInt(number) => Some(*number),
-        Value::Double(float) => {
-            // -0 equals 0.
-            let bits = (float + 0.0).to_bits();
-            Some(if bits & SIGN == 0 { bits ^ SIGN } else { !bits })
-        }
+        Value::Double(number) => Some(float(*number)),
+        Value::Float(number) => Some(float(f64::from(*number))),
+        Value::Decimal(number) => Some(i64::try_from(number.unscaled()?).ok()? as u64 ^ SIGN),
         Value::Date(date) => Some(u64::from(date.0)),
         Value::Time(time) => Some(time.micros as u64 ^ SIGN),
         Value::DateTime(datetime) => Some(datetime.packed),

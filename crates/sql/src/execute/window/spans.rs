@@ -32,6 +32,11 @@ impl Spans {
         interrupt: &Interrupt,
     ) -> Result<Spans> {
         let mut spans = Spans { starts: Vec::new(), _held: Held::new(memory) };
+        if keys.is_empty() {
+            spans.starts.extend((rows.len() > 0).then_some(0));
+            spans.starts.push(rows.len());
+            return Ok(spans);
+        }
         let mut turns = Turns::default();
         for row in 0..rows.len() {
             if turns.is_due() {
