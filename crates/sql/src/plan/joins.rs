@@ -13,6 +13,7 @@ use super::{AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, 
 use crate::execute::lookup::common_key_type;
 use crate::resolve::Statistics;
 use crate::resolve::from::{From, JoinTree, Source};
+use crate::resolve::locking::Locks;
 use crate::resolve::scope::{SUBQUERY_BASE, Scope};
 
 /// Rows a derived or virtual table is taken to have.
@@ -22,7 +23,7 @@ const DERIVED_ROWS: u64 = 100;
 pub struct JoinRequest {
     pub from: From,
     pub selection: Option<Expr>,
-    pub lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    pub locks: Locks,
     pub straight: bool,
     pub uses_invisible_indexes: bool,
     pub subquery_places: Vec<(bool, usize)>,
@@ -52,7 +53,7 @@ struct Planner<'p> {
     sources: Vec<Option<Source>>,
     context: &'p BuildContext<'p>,
     statistics: &'p dyn Statistics,
-    lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    locks: Locks,
     uses_invisible_indexes: bool,
     conjuncts: Vec<Conjunct>,
 }
@@ -70,7 +71,7 @@ pub fn plan_block(
         sources: request.from.sources.into_iter().map(Some).collect(),
         context,
         statistics,
-        lock: request.lock,
+        locks: request.locks,
         uses_invisible_indexes: request.uses_invisible_indexes,
         conjuncts: Vec::new(),
     };
@@ -363,7 +364,7 @@ impl Planner<'_> {
                 let only = placed.is_empty() && has_limit;
                 let access = self.choose(table, &bounds, &hints, order, only).unwrap_or_else(AccessPath::full);
                 possible = possible_keys(&base, &bounds, self.uses_invisible_indexes);
-                let (lock, wait) = match self.lock {
+                let (lock, wait) = match self.locks.of(table) {
                     Some((mode, wait)) => (Some(mode), wait),
                     None => (None, Default::default()),
                 };

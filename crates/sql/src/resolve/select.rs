@@ -8,6 +8,7 @@ use shoal_parser::ast::{self, SelectItem};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::from::From;
+use super::locking::{Locks, locks};
 use super::names::reads_aggregate;
 use super::scope::{ColumnPath, Dependence, Found, NamedItem, Scope};
 use super::{BlockState, Clause, CommonTable, ResolvedQuery, Resolver};
@@ -127,11 +128,12 @@ impl Resolver<'_> {
         let order = self.order_targets(order_items, &items, select)?;
         let limit = self.limit(tail.and_then(|tail| tail.limit.as_ref()))?;
         let locking = tail.map_or(&[][..], |tail| &tail.locking);
-        let lock = self.lock_of(locking)?;
+        let shared = self.environment.lock_reads;
+        let locks = locks(locking, &self.scope().tables, shared)?;
         let state = std::mem::take(self.block());
         let dependences = Vec::new();
         let parts =
-            BlockParts { select, from, selection, items, keys, having, order, limit, lock, state, dependences };
+            BlockParts { select, from, selection, items, keys, having, order, limit, locks, state, dependences };
         self.finish_block(parts)
     }
 
@@ -268,31 +270,6 @@ impl Resolver<'_> {
         expression.arguments().iter().try_for_each(|argument| self.check_selected(argument, items, number))
     }
 
-    fn lock_of(
-        &mut self,
-        locking: &[ast::LockingClause],
-    ) -> Result<Option<(shoal_txn::LockMode, shoal_txn::LockWait)>> {
-        let Some(first) = locking.first() else {
-            return Ok(self
-                .environment
-                .lock_reads
-                .then_some((shoal_txn::LockMode::Shared, shoal_txn::LockWait::Wait)));
-        };
-        if locking.len() > 1 || !first.of.is_empty() && first.of.len() < self.scope().tables.len() {
-            return Err(Error::unsupported("FOR UPDATE/SHARE OF some of the tables"));
-        }
-        let mode = match first.strength {
-            ast::LockStrength::Update => shoal_txn::LockMode::Exclusive,
-            ast::LockStrength::Share => shoal_txn::LockMode::Shared,
-        };
-        let wait = match first.wait {
-            ast::LockWait::Wait => shoal_txn::LockWait::Wait,
-            ast::LockWait::NoWait => shoal_txn::LockWait::NoWait,
-            ast::LockWait::SkipLocked => shoal_txn::LockWait::SkipLocked,
-        };
-        Ok(Some((mode, wait)))
-    }
-
     fn finish_block(&mut self, mut parts: BlockParts<'_>) -> Result<ResolvedQuery> {
         let columns: Vec<ResultColumn> = parts.items.iter().map(|item| item.column.clone()).collect();
         let visible = columns.len();
@@ -366,7 +343,7 @@ impl Resolver<'_> {
         let request = crate::plan::joins::JoinRequest {
             from: parts.from,
             selection: parts.selection,
-            lock: parts.lock,
+            locks: parts.locks,
             straight: parts.select.options.straight_join,
             uses_invisible_indexes: self.environment.uses_invisible_indexes,
             subquery_places: state.subquery_places,
@@ -475,7 +452,7 @@ pub(super) struct BlockParts<'a> {
     pub(super) having: Option<Expr>,
     order: Vec<(OrderTarget, bool)>,
     limit: Option<plan::Limit>,
-    lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    locks: Locks,
     pub(super) state: BlockState,
     /// What determines what in the joined row; empty where nobody asks.
     pub(super) dependences: Vec<Dependence>,

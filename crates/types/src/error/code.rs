@@ -432,6 +432,8 @@ error_codes! {
     RoleNotGranted 3530 b"HY000",
     RenameRole 3532 b"HY000",
     ComponentsUnloadNotLoaded 3537 b"HY000",
+    UnresolvedTableLock 3568 b"HY000",
+    DuplicateTableLock 3569 b"HY000",
     LockNowait 3572 b"HY000",
     WindowNoSuchWindow 3579 b"HY000",
     IllegalPrivilegeLevel 3619 b"HY000",
