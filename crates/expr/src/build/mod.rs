@@ -37,7 +37,7 @@ pub use operators::{BinaryOperator, UnaryOperator, binary, unary};
 pub use patterns::{like, regexp};
 pub use special::{
     TrimSide, WeightStringType, assign_variable, char_function, date_format_name, json_extract, json_value,
-    member_of, trim, untyped_parameter, user_variable, weight_string,
+    member_of, trim, untyped_parameter, user_variable, utf16_char_function, weight_string,
 };
 pub use temporal::{TemporalKind, add_interval, extract, temporal_literal, timestamp_add, timestamp_difference};
 pub use types::{parameter_type, stored_type};
