@@ -17,15 +17,19 @@ pub fn run_applications(options: &[&str]) {
     if target_is_mariadb() {
         return skip("the script starts Shoal");
     }
-    let names: Vec<&str> = [("peewee", has_peewee()), ("knex", has("node/node_modules/knex")), ("migrate", has("go-programs/migrate_shop"))]
-        .into_iter()
-        .filter_map(|(name, is_there)| {
-            if !is_there {
-                skip(&format!("needs the packages of {name}: run `make test`, or scripts/client-packages"));
-            }
-            is_there.then_some(name)
-        })
-        .collect();
+    let names: Vec<&str> = [
+        ("peewee", has_peewee()),
+        ("knex", has("node/node_modules/knex")),
+        ("migrate", has("go-programs/migrate_shop")),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_there)| {
+        if !is_there {
+            skip(&format!("needs the packages of {name}: run `make test`, or scripts/client-packages"));
+        }
+        is_there.then_some(name)
+    })
+    .collect();
     if names.is_empty() {
         return;
     }
@@ -35,7 +39,11 @@ pub fn run_applications(options: &[&str]) {
     let output = program::run(command, b"", DEADLINE, || false).unwrap_or_else(|error| panic!("{error}"));
     assert!(output.status.success(), "{}{}", output.text(), output.errors());
     for name in names {
-        assert!(output.text().lines().any(|line| line.starts_with(name) && line.contains(" ok: ")), "{name}: {}", output.text());
+        assert!(
+            output.text().lines().any(|line| line.starts_with(name) && line.contains(" ok: ")),
+            "{name}: {}",
+            output.text()
+        );
     }
 }
 
@@ -48,6 +56,7 @@ fn has(name: &str) -> bool {
 }
 
 fn has_peewee() -> bool {
-    let imported = Command::new(clients_folder().join("python/bin/python")).args(["-c", "import peewee, pymysql"]).output();
+    let imported =
+        Command::new(clients_folder().join("python/bin/python")).args(["-c", "import peewee, pymysql"]).output();
     imported.is_ok_and(|output| output.status.success())
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use shoal_types::{Error, ErrorCode, Result, SqlType};
+use shoal_types::{BaseType, Collation, Error, ErrorCode, Result, SqlType};
 
 use super::comparison::prepare_comparison;
 use super::conversion::convert_expr;
 use super::{BuildContext, make_call, types};
 use crate::collate::{self, Coercibility};
 use crate::expr::{Expr, Operation, ResultType};
+use crate::operator::Comparator;
 
 /// The type to which all the expressions convert, with the coercibility of the result.
 pub fn common_type(exprs: &[&Expr], operation: &str, ctx: &BuildContext<'_>) -> Result<(SqlType, Coercibility)> {
@@ -117,13 +118,29 @@ pub fn case(
         let mut comparators = Vec::with_capacity(branch_count);
         for branch in 0..branch_count {
             let (operand, rest) = arguments.split_at_mut(1);
-            comparators.push(prepare_comparison(&mut operand[0], &mut rest[2 * branch], "case", ctx)?);
+            let comparator = prepare_comparison(&mut operand[0], &mut rest[2 * branch], "case", ctx)?;
+            comparators.push(of_json(&operand[0], &rest[2 * branch]).unwrap_or(comparator));
         }
         Operation::CaseOf(Arc::from(comparators))
     } else {
         Operation::Case
     };
     make_call(operation, arguments, result_of(sql_type, coercibility, nullable), ctx)
+}
+
+/// CASE compares JSON with texts as the text that it is written as, and with numbers as a number: `CASE j WHEN 'null'` finds JSON's null. `=` compares both as JSON.
+fn of_json(operand: &Expr, when: &Expr) -> Option<Comparator> {
+    let (one, other) = (operand.sql_type(), when.sql_type());
+    let other = match (one.base, other.base) {
+        (BaseType::Json, base) if base != BaseType::Json => other,
+        (base, BaseType::Json) if base != BaseType::Json => one,
+        _ => return None,
+    };
+    match other {
+        sql_type if sql_type.is_string() => Some(Comparator::Text(Collation::UTF8MB4_BIN)),
+        sql_type if sql_type.is_numeric() => Some(Comparator::Double),
+        _ => None,
+    }
 }
 
 /// IF(condition, yes, no).

@@ -19,7 +19,7 @@ const AS_OPERATORS: &[(&str, usize, usize)] = &[
 ];
 
 /// A function of the registry that only a special syntax may call.
-const UNNAMEABLE: &[&str] = &["MEMBER OF", "GET_FORMAT"];
+const UNNAMEABLE: &[&str] = &["MEMBER OF", "GET_FORMAT", "CHAR USING UTF16"];
 
 /// There is a built-in function of this name (any case) that [`function`] builds. Aggregates are not among them.
 pub fn is_function(name: &str) -> bool {

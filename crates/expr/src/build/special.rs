@@ -69,6 +69,11 @@ pub fn char_function(arguments: Vec<Expr>, charset: Option<Charset>, ctx: &Build
     }
 }
 
+/// CHAR(n, .. USING utf16): characters by their numbers, as utf8mb4, since no value has the character set utf16.
+pub fn utf16_char_function(arguments: Vec<Expr>, ctx: &BuildContext<'_>) -> Result<Expr> {
+    super::function::special("CHAR USING UTF16", arguments, ctx)
+}
+
 /// GET_FORMAT(kind, name).
 pub fn date_format_name(kind: TemporalKind, name: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     let kind = match kind {

@@ -2,7 +2,7 @@
 
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine as _, alphabet};
-use shoal_types::{Collation, Result, SqlType, Value};
+use shoal_types::{Collation, ErrorCode, Result, SqlType, Value};
 
 use super::argument::{integer, text};
 use super::{Derivation, Function, MANY, ResultType};
@@ -86,6 +86,20 @@ pub(super) const TABLE: &[Function] = &[
             Ok(d.bytes(length)?.not_null())
         },
         char_codes,
+    )
+    .takes_nulls(),
+    Function::new(
+        "CHAR USING UTF16",
+        1,
+        MANY,
+        |d| {
+            for position in 0..d.arguments.len() {
+                d.expect(position, &SqlType::bigint(true));
+            }
+            let length = d.arguments.len() as u64 * 2;
+            Ok(d.bytes(length)?.with_collation(Collation::UTF8MB4_0900_AI_CI).nullable())
+        },
+        utf16_characters,
     )
     .takes_nulls(),
     Function::new("WEIGHT_STRING", 1, 1, weight_type, weight),
@@ -300,6 +314,25 @@ fn char_codes(_call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> 
         result.extend_from_slice(&bytes[zeros..]);
     }
     Ok(Value::Str(result))
+}
+
+/// CHAR(n, .. USING utf16): each number is one or two units of UTF-16. NULL where they are no characters.
+fn utf16_characters(_call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
+    let mut units = Vec::with_capacity(values.len());
+    for value in values.iter().filter(|value| !value.is_null()) {
+        let number = convert::to_bits(value, ctx)? as u32;
+        let high = (number >> 16) as u16;
+        units.extend((high != 0).then_some(high));
+        units.push(number as u16);
+    }
+    match String::from_utf16(&units) {
+        Ok(text) => Ok(Value::Str(text.into_bytes())),
+        Err(_) => {
+            let hex: String = units.iter().take(3).map(|unit| format!("{unit:04X}")).collect();
+            ctx.warn(ErrorCode::InvalidCharacterString, || format!("Invalid utf16 character string: '{hex}'"));
+            Ok(Value::Null)
+        }
+    }
 }
 
 fn weight_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {

@@ -87,7 +87,7 @@ fn made_up_number(table: &str, name: &str) -> Option<usize> {
     name.strip_prefix(table)?.strip_prefix("_ibfk_")?.parse().ok()
 }
 
-/// Names what has no name, above all numbers that the table has already.
+/// Names what has no name, above all numbers that the table has already. Constraints are in the order of their names, in which they are shown and checked.
 pub fn name_new(draft: &mut TableDraft) {
     let numbers = draft.foreign_keys.iter().filter_map(|key| made_up_number(&draft.name, &key.name));
     let mut last = numbers.max().unwrap_or(0);
@@ -95,6 +95,7 @@ pub fn name_new(draft: &mut TableDraft) {
         last += 1;
         key.name = made_up_name(&draft.name, last);
     }
+    draft.foreign_keys.sort_by(|one, other| one.name.cmp(&other.name));
 }
 
 /// A table is called otherwise: names that were made up follow it, and references to itself.

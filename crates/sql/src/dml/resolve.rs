@@ -32,7 +32,7 @@ impl Resolver<'_> {
         let mut source_columns = Vec::new();
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
-                self.open_values(&target)?;
+                self.open_values(&target, rows.len())?;
                 let mut resolved = Vec::with_capacity(rows.len());
                 self.insert_rows(&table, rows, &targets, statement.columns.is_none(), &mut resolved)?;
                 InsertSource::Values(resolved)
@@ -67,7 +67,7 @@ impl Resolver<'_> {
     ) -> Result<InsertPlan> {
         let (target, targets) = self.insert_target(statement)?;
         let table = Arc::clone(&target.table);
-        self.open_values(&target)?;
+        self.open_values(&target, rows.len())?;
         let mut resolved = Vec::with_capacity(rows.len());
         for part in rows.chunks(ROWS_PER_TURN) {
             self.insert_rows(&table, part, &targets, statement.columns.is_none(), &mut resolved)?;
@@ -85,9 +85,11 @@ impl Resolver<'_> {
         Ok((target, targets))
     }
 
-    fn open_values(&mut self, target: &WritableTarget) -> Result<()> {
+    fn open_values(&mut self, target: &WritableTarget, rows: usize) -> Result<()> {
         self.scope().add_table(target.scope.clone())?;
         self.changed = vec![(target.table.id(), target.scope.name.clone())];
+        // Later rows would have to see the earlier ones.
+        self.other_names_may_be_read = rows == 1;
         Ok(())
     }
 

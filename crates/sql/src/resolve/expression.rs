@@ -130,6 +130,9 @@ impl<'a> Resolver<'a> {
             }
             ast::Expr::Char { arguments, charset } => {
                 let arguments = self.expressions(arguments)?;
+                if charset.as_ref().is_some_and(|charset| charset.value.eq_ignore_ascii_case("utf16")) {
+                    return build::utf16_char_function(arguments, context);
+                }
                 let charset = charset.as_ref().map(|charset| Charset::resolve(&charset.value)).transpose()?;
                 build::char_function(arguments, charset, context)
             }

@@ -251,7 +251,7 @@ impl Resolver<'_> {
                 match self.table_target(name)? {
                     TableTarget::Base(table) => {
                         check_hints(&table, hints, self.environment.uses_invisible_indexes)?;
-                        self.check_not_changed(&table)?;
+                        self.check_not_changed(&table, &shown)?;
                         let joined =
                             self.leaf(ScopeTable::of_base(&table, &shown), Source::Base(hints.clone()), from)?;
                         if let (false, JoinTree::Leaf(place)) = (partitions.is_empty(), &joined.tree) {
@@ -270,7 +270,7 @@ impl Resolver<'_> {
                     }
                     TableTarget::View(view) => {
                         if let Some(merged) = self.merged_view(view)? {
-                            self.check_not_changed(&merged.table)?;
+                            self.check_not_changed(&merged.table, &shown)?;
                             let joined = self.leaf(merged.scope(view, &shown), Source::Base(Vec::new()), from)?;
                             let JoinTree::Leaf(table) = joined.tree else { return Ok(joined) };
                             let first = self.scope().tables[table].first;
@@ -345,10 +345,11 @@ impl Resolver<'_> {
     }
 
     /// Errors: 1093, a subquery reads a table that its statement changes.
-    fn check_not_changed(&self, table: &Table) -> Result<()> {
+    fn check_not_changed(&self, table: &Table, shown: &str) -> Result<()> {
         let in_subquery = self.scopes.len() > 1;
+        let is_refused = |name: &str| in_subquery && !(self.other_names_may_be_read && name != shown);
         match self.changed.iter().find(|(id, _)| *id == table.id()) {
-            Some((_, name)) if in_subquery => {
+            Some((_, name)) if is_refused(name) => {
                 let message = format!("You can't specify target table '{name}' for update in FROM clause");
                 Err(Error::new(ErrorCode::UpdateTableUsed, message))
             }

@@ -137,6 +137,8 @@ pub struct Resolver<'a> {
     temporary_used: Vec<(TableId, *const ObjectName)>,
     /// The tables that the statement changes, by the names they go by: its subqueries may not read them.
     pub changed: Vec<(TableId, String)>,
+    /// They may read them by other names, as their rows are read before anything is changed: INSERT of one row.
+    pub other_names_may_be_read: bool,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
     /// The next query is that of an UPDATE or DELETE.
@@ -296,6 +298,7 @@ impl<'a> Resolver<'a> {
             columns_read: Default::default(),
             temporary_used: Vec::new(),
             changed: Vec::new(),
+            other_names_may_be_read: false,
             uncacheable: false,
             no_aggregates: false,
             is_trial: false,

@@ -10,6 +10,7 @@ use super::Listing;
 use crate::account;
 use crate::ddl::generated_key;
 use crate::information_schema::{self, Rows, VirtualTable, row};
+use crate::resolve::Resolver;
 use crate::session::Session;
 
 /// What a table's name stands for.
@@ -168,7 +169,10 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
             information_schema::columns_of(&rows_of(session).viewer(), &table, shows)
         }
         Found::Virtual(table) => information_schema::columns_of_virtual(table),
-        Found::View(view) => information_schema::columns_of_view(&rows_of(session).viewer(), &view),
+        Found::View(view) => {
+            check_usable(session, &view)?;
+            information_schema::columns_of_view(&rows_of(session).viewer(), &view)
+        }
     };
     let (places, columns) = match full {
         false => (SHORT, "Field v64, Type m!, Null v3!, Key v3!, Default t, Extra v256"),
@@ -178,6 +182,17 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
         ),
     };
     Ok(Listing::new(columns, rows.iter().map(|row| pick(row, places)).collect()))
+}
+
+/// Errors: 1356, the view reads what is no longer there.
+fn check_usable(session: &Session, view: &Arc<View>) -> Result<()> {
+    let planner = session.planner();
+    let around = planner.surroundings();
+    let environment = planner.environment(&around, Some(&[]), None);
+    match Resolver::new(&environment, 0).view_query(view) {
+        Err(error) if error.errno() == ErrorCode::ViewInvalid.errno() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 pub fn indexes(session: &Session, table: &ObjectName) -> Result<Listing> {
@@ -191,7 +206,11 @@ pub fn indexes(session: &Session, table: &ObjectName) -> Result<Listing> {
             let schema = generated_key::shown(&table.schema, shows);
             information_schema::statistics_of(&schema, session.transaction.row_count(&table))
         }
-        Found::Virtual(_) | Found::View(_) => Vec::new(),
+        Found::Virtual(_) => Vec::new(),
+        Found::View(view) => {
+            check_usable(session, &view)?;
+            Vec::new()
+        }
     };
     Ok(Listing::new(COLUMNS, rows.iter().map(|row| pick(row, PLACES)).collect()))
 }
