@@ -32,8 +32,9 @@ impl BuiltKey {
 
     /// One of them would do.
     fn does_the_same(&self, other: &BuiltKey) -> bool {
-        let (one, other) = (&self.index, &other.index);
-        one.columns == other.columns && one.unique == other.unique && one.method == other.method
+        let is_alike = self.index.unique == other.index.unique && self.index.method == other.index.method;
+        // A unique key of the primary key's columns is no duplicate of it.
+        is_alike && !other.primary && self.index.columns == other.index.columns
     }
 
     /// MySQL's order of keys.

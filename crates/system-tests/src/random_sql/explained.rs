@@ -27,6 +27,9 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (Some(1364), Some(_)) if sql.contains("DEFAULT") => {
             Some("left: a missing default is told before errors of rows in front of it")
         }
+        (Some(_), Some(1364)) if sql.contains("DEFAULT") => {
+            Some("left: a missing default is told behind other errors where triggers may set the column")
+        }
         (Some(1292), None) if mariadb.warnings.contains_key(&1292) => {
             Some("a conversion that loses something in WHERE of a change is an error in MySQL alone")
         }
