@@ -30,8 +30,8 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (Some(_), Some(1364)) if sql.contains("DEFAULT") => {
             Some("left: a missing default is told behind other errors where triggers may set the column")
         }
-        (Some(1292), None) if mariadb.warnings.contains_key(&1292) => {
-            Some("a conversion that loses something in WHERE of a change is an error in MySQL alone")
+        (Some(errno @ (1292 | 1365)), None) if mariadb.warnings.contains_key(&errno) => {
+            Some("what WHERE of a change cannot convert or divide is an error in MySQL alone")
         }
         (None, Some(4025)) if sql.contains(" IGNORE ") && shoal.warnings.contains_key(&3819) => {
             Some("IGNORE of one row or of UPDATE does not ignore a CHECK in MariaDB")
