@@ -49,7 +49,7 @@ pub use context::{
     printable,
 };
 pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Operation, Parameter};
-pub use group_key::append_group_key;
+pub use group_key::{append_exact_key, append_group_key};
 pub use like::LikePattern;
 pub use operator::{ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass};
 pub use row_source::{JoinedRow, NoRow, RowSource};

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use shoal_expr::append_group_key;
+use shoal_expr::{append_exact_key, append_group_key};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
 use super::consumer::Collect;
@@ -90,7 +90,7 @@ async fn bind_and_run(
     let mut key = Vec::new();
     for (slot, expression) in &column.outer {
         let value = expression.eval(row, &mut ctx.eval)?;
-        append_group_key(&value, expression.sql_type(), &mut key);
+        append_exact_key(&value, expression.sql_type(), &mut key);
         bindings.push((*slot, value));
     }
     if let Some(found) = state.found.get(key.as_slice()) {
