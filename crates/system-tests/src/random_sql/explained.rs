@@ -9,8 +9,15 @@ const NUMBERS: [(u16, u16); 4] = [(3819, 4025), (3105, 1906), (3106, 1906), (382
 const OWN_NUMBER: &str = "errors of CHECK and of generated columns have numbers of MariaDB's own";
 
 /// Texts in rows: MySQL's, MariaDB's, why.
-const TEXTS: [(&str, &str, &str); 1] =
-    [("838:59:59.000000", "838:59:59.999999", "the largest TIME of MariaDB has a fraction")];
+const TEXTS: [(&str, &str, &str); 4] = [
+    ("838:59:59.000000", "838:59:59.999999", "the largest TIME of MariaDB has a fraction"),
+    ("'", ".000000'", "a NULL beside a time adds no digits behind its point in MySQL"),
+    ("'0.0", "'-0.0", "zeros of MariaDB have a sign"),
+    ("'-0'", "'0'", "a double zero shows its sign in MySQL"),
+];
+/// A duplicate, a parent with children, a child without a parent.
+const KEYS: [u16; 3] = [1062, 1451, 1452];
+const LOGARITHM: &str = "a logarithm of what has none is a division by zero in MariaDB";
 
 /// Which of several mixes of collations is told first differs, and so does whether an unused one is.
 const MIXES: [u16; 3] = [1267, 1270, 1271];
@@ -36,6 +43,19 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (None, Some(4025)) if sql.contains(" IGNORE ") && shoal.warnings.contains_key(&3819) => {
             Some("IGNORE of one row or of UPDATE does not ignore a CHECK in MariaDB")
         }
+        (Some(3020), Some(1365)) => Some(LOGARITHM),
+        (Some(1267), None) if sql.contains("IN (SELECT ") => {
+            Some("MariaDB does not look at collations of a subquery that it knows to have no rows")
+        }
+        (None, Some(1140)) if sql.contains("(SELECT M") => {
+            Some("an aggregate of constants in a subquery is the outer query's in MariaDB")
+        }
+        (Some(one), Some(other)) if sql.starts_with("UPDATE") && KEYS.contains(&one) && KEYS.contains(&other) => {
+            Some("left: of several rows that UPDATE may not change it tells of children and parents first")
+        }
+        (Some(_), Some(_)) if writes(sql) && sql.contains(" SELECT ") => {
+            Some("left: INSERT ... SELECT evaluates the query of rows behind those that it may not write")
+        }
         (Some(one), Some(other)) if MIXES.contains(&one) && MIXES.contains(&other) => {
             Some("of several mixes of collations another one is told first")
         }
@@ -43,6 +63,10 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (None, None) if shoal.outcome == mariadb.outcome => explained_warnings(sql, shoal, mariadb, renumbered),
         _ => explained_texts(shoal, mariadb),
     }
+}
+
+fn writes(sql: &str) -> bool {
+    sql.starts_with("INSERT ") || sql.starts_with("REPLACE ")
 }
 
 fn explained_warnings(
@@ -61,14 +85,13 @@ fn explained_warnings(
         rest.retain(|number, _| !numbers.contains(number));
         rest
     };
-    if sql.starts_with("UPDATE IGNORE ") && without(&shoal.warnings, &[1062]) == theirs {
-        return Some("UPDATE IGNORE tells of no duplicates in MariaDB");
+    if sql.starts_with("UPDATE IGNORE ") && without(&shoal.warnings, &KEYS) == theirs {
+        return Some("UPDATE IGNORE tells of no duplicates, parents and children in MariaDB");
     }
     if shoal.warnings.contains_key(&3020) && without(&shoal.warnings, &[3020]) == without(&theirs, &[1365]) {
-        return Some("a logarithm of what has none is a division by zero in MariaDB");
+        return Some(LOGARITHM);
     }
-    let keys = [1062, 1452];
-    if sql.starts_with("INSERT IGNORE ") && without(&shoal.warnings, &keys) == without(&theirs, &keys) {
+    if sql.starts_with("INSERT IGNORE ") && without(&shoal.warnings, &KEYS) == without(&theirs, &KEYS) {
         return Some("left: INSERT IGNORE of a row that is a duplicate and has no parent tells of the parent");
     }
     None
@@ -79,6 +102,9 @@ fn explained_texts(shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
     for (mysql, own, reason) in TEXTS {
         let mut changed: Vec<Vec<String>> = rows.clone();
         changed.iter_mut().flatten().for_each(|value| *value = value.replace(own, mysql));
+        if changed == *rows {
+            continue;
+        }
         changed.sort();
         if shoal.sorted_rows().as_ref() == Some(&changed) {
             return Some(reason);
