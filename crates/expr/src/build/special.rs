@@ -60,8 +60,10 @@ pub fn char_function(arguments: Vec<Expr>, charset: Option<Charset>, ctx: &Build
         Some(charset) if charset != Charset::Binary => {
             let mut text = super::convert_using(bytes, charset, ctx)?;
             // As firm as a literal, whatever the numbers come from.
-            if let Expr::Call(call) = &mut text {
-                call.coercibility = Coercibility::Coercible;
+            match &mut text {
+                Expr::Call(call) => call.coercibility = Coercibility::Coercible,
+                Expr::Literal(literal) => literal.coercibility = Coercibility::Coercible,
+                _ => {}
             }
             Ok(text)
         }

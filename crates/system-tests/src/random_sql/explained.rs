@@ -8,12 +8,13 @@ use super::answer::{Answer, Outcome};
 const NUMBERS: [(u16, u16); 4] = [(3819, 4025), (3105, 1906), (3106, 1906), (3823, 1901)];
 const OWN_NUMBER: &str = "errors of CHECK and of generated columns have numbers of MariaDB's own";
 
-/// Texts in rows: MySQL's, MariaDB's, why.
-const TEXTS: [(&str, &str, &str); 4] = [
-    ("838:59:59.000000", "838:59:59.999999", "the largest TIME of MariaDB has a fraction"),
-    ("'", ".000000'", "a NULL beside a time adds no digits behind its point in MySQL"),
-    ("'0.0", "'-0.0", "zeros of MariaDB have a sign"),
+/// Texts in rows that are the same: one of the two servers has the one, the other the other. Why.
+const TEXTS: [(&str, &str, &str); 5] = [
+    ("838:59:59.999999", "838:59:59.000000", "the largest TIME of MariaDB has a fraction"),
+    (".000000'", "'", "a NULL beside a time adds no digits behind its point in MySQL"),
+    ("'-0.0", "'0.0", "zeros of MariaDB's decimals have a sign"),
     ("'-0'", "'0'", "a double zero shows its sign in MySQL"),
+    ("'0000'", "'0'", "a YEAR of zeros is shown as a number by MariaDB"),
 ];
 /// A duplicate, a parent with children, a child without a parent.
 const KEYS: [u16; 3] = [1062, 1451, 1452];
@@ -43,6 +44,9 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (None, Some(4025)) if sql.contains(" IGNORE ") && shoal.warnings.contains_key(&3819) => {
             Some("IGNORE of one row or of UPDATE does not ignore a CHECK in MariaDB")
         }
+        (Some(1267 | 1270 | 1271), None) if sql.contains("(SELECT M") => {
+            Some("left: MIN and MAX of constants in a subquery are as firm as columns")
+        }
         (Some(3020), Some(1365)) => Some(LOGARITHM),
         (Some(1267), None) if sql.contains("IN (SELECT ") => {
             Some("MariaDB does not look at collations of a subquery that it knows to have no rows")
@@ -61,7 +65,7 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         }
         (Some(one), Some(other)) => (one == renumbered(other)).then_some(OWN_NUMBER),
         (None, None) if shoal.outcome == mariadb.outcome => explained_warnings(sql, shoal, mariadb, renumbered),
-        _ => explained_texts(shoal, mariadb),
+        _ => explained_texts(sql, shoal, mariadb),
     }
 }
 
@@ -88,6 +92,12 @@ fn explained_warnings(
     if sql.starts_with("UPDATE IGNORE ") && without(&shoal.warnings, &KEYS) == theirs {
         return Some("UPDATE IGNORE tells of no duplicates, parents and children in MariaDB");
     }
+    if without(&theirs, &[1916]) == shoal.warnings {
+        return Some("MariaDB warns of decimals that are no BIGINT");
+    }
+    if sql.contains(" IGNORE ") && without(&shoal.warnings, &[1364]) == without(&theirs, &[1364]) {
+        return Some("left: a missing default beside triggers is told once a statement");
+    }
     if shoal.warnings.contains_key(&3020) && without(&shoal.warnings, &[3020]) == without(&theirs, &[1365]) {
         return Some(LOGARITHM);
     }
@@ -97,18 +107,26 @@ fn explained_warnings(
     None
 }
 
-fn explained_texts(shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
-    let Outcome::Rows { rows, .. } = &mariadb.outcome else { return None };
-    for (mysql, own, reason) in TEXTS {
-        let mut changed: Vec<Vec<String>> = rows.clone();
-        changed.iter_mut().flatten().for_each(|value| *value = value.replace(own, mysql));
-        if changed == *rows {
-            continue;
-        }
-        changed.sort();
-        if shoal.sorted_rows().as_ref() == Some(&changed) {
-            return Some(reason);
-        }
+fn explained_texts(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
+    let (Outcome::Rows { rows: ours, columns }, Outcome::Rows { rows: theirs, columns: others }) =
+        (&shoal.outcome, &mariadb.outcome)
+    else {
+        return None;
+    };
+    if shoal.sorted_rows() == mariadb.sorted_rows() {
+        let kinds = columns.iter().zip(others).enumerate();
+        let mut differing = kinds.filter(|(_, (one, other))| one.kind != other.kind).map(|(at, _)| at);
+        let is_empty = |at: usize| ours.iter().all(|row| row[at] == "NULL");
+        return (ours == theirs && sql.contains("NULL") && differing.all(is_empty))
+            .then_some("of a NULL beside values MariaDB makes a type of its own");
     }
-    None
+    TEXTS.iter().find(|(from, to, _)| with(ours, from, to) == with(theirs, from, to)).map(|(_, _, reason)| *reason)
+}
+
+/// The rows with a text changed, sorted.
+fn with(rows: &[Vec<String>], from: &str, to: &str) -> Vec<Vec<String>> {
+    let mut changed = rows.to_vec();
+    changed.iter_mut().flatten().for_each(|value| *value = value.replace(from, to));
+    changed.sort();
+    changed
 }
