@@ -271,7 +271,8 @@ impl Check {
             return Finding::Undecided;
         }
         let after = run(client, &query, None);
-        self.judge(&[query.clone()], &[before], &[query], &[after])
+        let query = std::slice::from_ref(&query);
+        self.judge(query, &[before], query, &[after])
     }
 
     fn pivot(&self, client: &mut Client) -> Finding {

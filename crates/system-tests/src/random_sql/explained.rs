@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{Answer, Outcome};
+use super::answer::{Answer, ColumnType, Outcome};
 
 /// Numbers of MariaDB's own for what MySQL has another number: MySQL's, MariaDB's.
 const NUMBERS: [(u16, u16); 4] = [(3819, 4025), (3105, 1906), (3106, 1906), (3823, 1901)];
@@ -54,8 +54,8 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (None, Some(1140)) if sql.contains("(SELECT M") => {
             Some("an aggregate of constants in a subquery is the outer query's in MariaDB")
         }
-        (Some(one), Some(other)) if sql.starts_with("UPDATE") && KEYS.contains(&one) && KEYS.contains(&other) => {
-            Some("left: of several rows that UPDATE may not change it tells of children and parents first")
+        (Some(one), Some(other)) if KEYS.contains(&one) && KEYS.contains(&other) => {
+            Some("left: of duplicates, children and parents InnoDB tells in the order of rows and of indexes")
         }
         (Some(_), Some(_)) if writes(sql) && sql.contains(" SELECT ") => {
             Some("left: INSERT ... SELECT evaluates the query of rows behind those that it may not write")
@@ -64,8 +64,17 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
             Some("of several mixes of collations another one is told first")
         }
         (Some(one), Some(other)) => (one == renumbered(other)).then_some(OWN_NUMBER),
-        (None, None) if shoal.outcome == mariadb.outcome => explained_warnings(sql, shoal, mariadb, renumbered),
+        (None, None) if have_equal_outcomes(shoal, mariadb) => explained_warnings(sql, shoal, mariadb, renumbered),
         _ => explained_texts(sql, shoal, mariadb),
+    }
+}
+
+fn have_equal_outcomes(one: &Answer, other: &Answer) -> bool {
+    match (&one.outcome, &other.outcome) {
+        (Outcome::Rows { columns, rows }, Outcome::Rows { columns: theirs, rows: others }) => {
+            rows == others && columns.iter().map(ColumnType::class).eq(theirs.iter().map(ColumnType::class))
+        }
+        (one, other) => one == other,
     }
 }
 
@@ -115,7 +124,7 @@ fn explained_texts(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'stat
     };
     if shoal.sorted_rows() == mariadb.sorted_rows() {
         let kinds = columns.iter().zip(others).enumerate();
-        let mut differing = kinds.filter(|(_, (one, other))| one.kind != other.kind).map(|(at, _)| at);
+        let mut differing = kinds.filter(|(_, (one, other))| one.class() != other.class()).map(|(at, _)| at);
         let is_empty = |at: usize| ours.iter().all(|row| row[at] == "NULL");
         return (ours == theirs && sql.contains("NULL") && differing.all(is_empty))
             .then_some("of a NULL beside values MariaDB makes a type of its own");
