@@ -59,6 +59,8 @@ pub struct Parameter {
     pub coercibility: Coercibility,
     /// The type is a guess until the parameter meets another operand, whose type it then takes.
     pub untyped: bool,
+    /// It stands for a constant of the statement, not for a column of a query around.
+    pub is_constant: bool,
 }
 
 /// A column of the input row.
@@ -187,7 +189,14 @@ impl Expr {
     /// A slot of `EvalContext::parameters` whose type is known: an outer column, a subquery's result, a literal of a
     /// cached plan.
     pub fn parameter(index: usize, sql_type: SqlType, nullable: bool, coercibility: Coercibility) -> Expr {
-        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped: false }))
+        let (untyped, is_constant) = (false, false);
+        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped, is_constant }))
+    }
+
+    /// The same of what stands for a constant of the statement.
+    pub fn constant_parameter(index: usize, sql_type: SqlType, coercibility: Coercibility) -> Expr {
+        let (nullable, untyped, is_constant) = (true, false, true);
+        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped, is_constant }))
     }
 
     /// Of the values that it yields.

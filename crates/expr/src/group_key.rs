@@ -37,6 +37,20 @@ pub fn append_group_key(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a key that only the very same value has, of values of one type: texts that are equal by their collation are told apart, and
+/// so are 1.0 and 1.00, as expressions may tell them apart.
+pub fn append_exact_key(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) {
+    match value {
+        Value::Str(text) => append_bytes(4, text, out),
+        Value::Double(number) => append_bytes(2, &number.to_bits().to_be_bytes(), out),
+        Value::Decimal(number) => {
+            append_decimal(number, out);
+            out.push(number.scale());
+        }
+        other => append_group_key(other, sql_type, out),
+    }
+}
+
 fn append_integer(number: i128, out: &mut Vec<u8>) {
     out.push(1);
     out.extend_from_slice(&number.to_be_bytes());

@@ -52,7 +52,7 @@ pub use context::{
     UserLocks, Warnings, printable,
 };
 pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Operation, Parameter};
-pub use group_key::append_group_key;
+pub use group_key::{append_exact_key, append_group_key};
 pub use json_value::parse as parse_json;
 pub use like::LikePattern;
 pub use operator::{ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass};

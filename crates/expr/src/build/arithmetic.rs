@@ -151,6 +151,7 @@ pub(crate) fn negate(mut operand: Expr, ctx: &BuildContext<'_>) -> Result<Expr> 
         NumberClass::Double => {
             let decimals = match operand_type.base {
                 BaseType::Float | BaseType::Double => operand_type.decimals,
+                BaseType::Null => 0,
                 _ => DECIMALS_NOT_FIXED,
             };
             (NumberClass::Double, SqlType { decimals, ..SqlType::double() })

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use shoal_types::{BaseType, DateTime, Error, ErrorCode, Result, SqlType, Value};
 
+use super::arithmetic::arithmetic;
 use super::logic::truth_result;
 use super::{BuildContext, and, convert_charset, make_call, make_call_with, not, or, types};
 use crate::collate;
 use crate::expr::{CallData, Expr, Operation};
 use crate::membership::ConstantSet;
-use crate::operator::{Comparator, CompareOperator};
+use crate::operator::{ArithmeticOperator, Comparator, CompareOperator};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
@@ -105,6 +106,14 @@ fn own_comparator(class: Class, left: &Expr, right: &Expr, ctx: &BuildContext<'_
 /// Converts `constant`, if it is a literal, to the class of `other`, when that changes no result. Errors: a text that is
 /// no date compared with a date.
 fn adapt_constant(constant: &mut Expr, other: &Expr, ctx: &BuildContext<'_>) -> Result<()> {
+    if let Expr::Parameter(parameter) = &*constant
+        && parameter.is_constant
+        && parameter.sql_type.is_int()
+        && other.sql_type().base == BaseType::Year
+    {
+        *constant = full_year(constant, ctx)?;
+        return Ok(());
+    }
     let Expr::Literal(literal) = &*constant else {
         return Ok(());
     };
@@ -135,6 +144,18 @@ fn adapt_constant(constant: &mut Expr, other: &Expr, ctx: &BuildContext<'_>) -> 
         *constant = Expr::literal(value, sql_type);
     }
     Ok(())
+}
+
+/// What one or two digits mean as a year, of a constant whose value is not known yet.
+fn full_year(year: &Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
+    let number = |number: i64| Expr::literal(Value::Int(number), types::bigint(false, 4));
+    // 1 or 0 times the century.
+    let century = |low, high, years| {
+        let is_within = between(year.clone(), number(low), number(high), false, ctx)?;
+        arithmetic(ArithmeticOperator::Multiply, is_within, number(years), ctx)
+    };
+    let centuries = arithmetic(ArithmeticOperator::Add, century(1, 69, 2000)?, century(70, 99, 1900)?, ctx)?;
+    arithmetic(ArithmeticOperator::Add, year.clone(), centuries, ctx)
 }
 
 fn datetime_literal(datetime: DateTime) -> (Value, SqlType) {

@@ -38,6 +38,7 @@ pub fn untyped_parameter(index: usize, ctx: &BuildContext<'_>) -> Expr {
         nullable: true,
         coercibility: Coercibility::Coercible,
         untyped: true,
+        is_constant: true,
     }))
 }
 
@@ -60,8 +61,10 @@ pub fn char_function(arguments: Vec<Expr>, charset: Option<Charset>, ctx: &Build
         Some(charset) if charset != Charset::Binary => {
             let mut text = super::convert_using(bytes, charset, ctx)?;
             // As firm as a literal, whatever the numbers come from.
-            if let Expr::Call(call) = &mut text {
-                call.coercibility = Coercibility::Coercible;
+            match &mut text {
+                Expr::Call(call) => call.coercibility = Coercibility::Coercible,
+                Expr::Literal(literal) => literal.coercibility = Coercibility::Coercible,
+                _ => {}
             }
             Ok(text)
         }

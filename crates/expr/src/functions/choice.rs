@@ -1,6 +1,6 @@
 //! GREATEST, LEAST, INTERVAL and other functions that choose among values.
 
-use shoal_types::{Result, Value};
+use shoal_types::{BaseType, Result, Value};
 
 use super::{Derivation, Function, MANY, ResultType};
 use crate::build;
@@ -27,7 +27,11 @@ fn extreme_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
     }
     let operation = derivation.name.to_ascii_lowercase();
     let all: Vec<&Expr> = derivation.arguments.iter().collect();
-    let (sql_type, coercibility) = build::common_type(&all, &operation, derivation.ctx)?;
+    let (mut sql_type, coercibility) = build::common_type(&all, &operation, derivation.ctx)?;
+    // The members' texts are compared, not their numbers.
+    if matches!(sql_type.base, BaseType::Enum | BaseType::Set) {
+        sql_type = build::types::as_text(&sql_type, sql_type.collation);
+    }
     for argument in derivation.arguments.iter_mut() {
         let converted = build::convert_expr(std::mem::replace(argument, Expr::null()), &sql_type, derivation.ctx)?;
         *argument = converted;

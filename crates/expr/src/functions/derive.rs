@@ -87,6 +87,12 @@ impl Derivation<'_> {
         Ok(result)
     }
 
+    /// A text made of arguments that are compared with each other as well: error 1267 or its kin if there is no collation for that.
+    pub fn compared_text(&mut self, positions: &[usize], length: u64) -> Result<ResultType> {
+        self.compared(positions)?;
+        self.text(positions, length)
+    }
+
     /// The collation by which the arguments at `positions` are compared; they are converted to its character set.
     pub fn compared(&mut self, positions: &[usize]) -> Result<Collation> {
         Ok(self.share_collation(positions, true)?.0)

@@ -1,7 +1,6 @@
 //! Numeric functions: rounding, powers, logarithms, trigonometry, RAND, CRC32.
 
 use shoal_types::number::round_f64;
-use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, Value};
 
 use super::argument::{double, integer, optional_integer, text};
@@ -96,29 +95,24 @@ fn integral(derivation: &mut Derivation<'_>) -> Result<ResultType> {
     Ok(derivation.typed(sql_type))
 }
 
+/// BIGINT of integers, DECIMAL of decimals with as many digits behind the point as they have, or fewer if a constant says so, and
+/// DOUBLE of everything else.
 fn rounded(derivation: &mut Derivation<'_>) -> Result<ResultType> {
     let argument = argument_type(derivation);
     let places = if derivation.arguments.len() < 2 { Some(0) } else { derivation.constant_integer(1) };
     let (precision, scale) = types::decimal_digits(&argument);
-    let integer_digits = precision - u32::from(scale);
     let sql_type = match types::number_class(&argument) {
+        _ if argument.is_temporal() => SqlType::double(),
         NumberClass::Integer => types::bigint(argument.unsigned || argument.base == BaseType::Bit, precision + 1),
         NumberClass::Decimal => {
-            let scale = u32::from(scale);
-            let places =
-                places.map_or(scale, |places| places.clamp(0, i64::from(types::DECIMAL_SCALE_MAX)) as u32);
-            let carry = u32::from(places < scale && derivation.name == "ROUND");
-            types::decimal(integer_digits + carry + places, places)
+            let kept = places.map_or(scale, |places| places.clamp(0, i64::from(scale)) as u8);
+            let carry = u32::from(
+                derivation.name == "ROUND"
+                    && places.is_some_and(|places| places < i64::from(scale) || places <= 0),
+            );
+            types::decimal((precision - u32::from(scale - kept) + carry).max(1), u32::from(kept))
         }
-        // A constant number of places is shown in full: ROUND(1e0, 2) is 1.00.
-        NumberClass::Double => {
-            let decimals = match places {
-                Some(places) => places.clamp(0, i64::from(DECIMALS_NOT_FIXED)) as u8,
-                None if matches!(argument.base, BaseType::Float | BaseType::Double) => argument.decimals,
-                None => DECIMALS_NOT_FIXED,
-            };
-            SqlType { decimals, ..SqlType::double() }
-        }
+        NumberClass::Double => SqlType::double(),
     };
     Ok(derivation.typed(sql_type))
 }

@@ -40,7 +40,7 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("SUBSTRING", 2, 3, first_text, substring),
     Function::new("SUBSTR", 2, 3, first_text, substring),
     Function::new("MID", 3, 3, first_text, substring),
-    Function::new("SUBSTRING_INDEX", 3, 3, |d| d_text(d, &[0, 1], 0), substring_index),
+    Function::new("SUBSTRING_INDEX", 3, 3, searched_text, substring_index),
     Function::new("LTRIM", 1, 2, trim_type, |call, values, _| Ok(trim(call, values, true, false))),
     Function::new("RTRIM", 1, 2, trim_type, |call, values, _| Ok(trim(call, values, false, true))),
     Function::new("TRIM", 1, 2, trim_type, |call, values, _| Ok(trim(call, values, true, true))),
@@ -204,7 +204,16 @@ fn substring_index(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>)
 }
 
 fn trim_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
-    d_text(derivation, &[0, 1], 0)
+    match derivation.arguments.len() {
+        1 => first_text(derivation),
+        _ => searched_text(derivation),
+    }
+}
+
+/// The first argument, or part of it, in which the second is looked for.
+fn searched_text(derivation: &mut Derivation<'_>) -> Result<ResultType> {
+    let length = derivation.length_of(0);
+    derivation.compared_text(&[0, 1], length)
 }
 
 fn trim(call: &Call, values: &[Value], leading: bool, trailing: bool) -> Value {
@@ -306,7 +315,7 @@ fn replace_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
     let growth = replacement.saturating_sub(searched.max(1));
     let occurrences = if growth > 0 { length / searched.max(1) } else { 0 };
     let length = length.saturating_add(occurrences.saturating_mul(growth)).min(u64::from(u32::MAX));
-    Ok(derivation.text(&[0, 1, 2], length)?.nullable())
+    Ok(derivation.compared_text(&[0, 1, 2], length)?.nullable())
 }
 
 fn replace(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {

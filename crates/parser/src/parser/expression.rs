@@ -359,7 +359,7 @@ impl Parser<'_> {
     /// `INTERVAL amount unit`, or a call of the function INTERVAL.
     pub(super) fn interval(&mut self) -> Result<Interval> {
         let name = self.take_ident()?;
-        let amount = if self.at_kind(TokenKind::LeftParen) {
+        let amount = if self.at_kind(TokenKind::LeftParen) && !self.peeks_query_in_parens() {
             let mut arguments = self.exprs_in_parens()?;
             match arguments.pop() {
                 Some(only) if arguments.is_empty() => {

@@ -32,8 +32,9 @@ impl BuiltKey {
 
     /// One of them would do.
     fn does_the_same(&self, other: &BuiltKey) -> bool {
-        let (one, other) = (&self.index, &other.index);
-        one.columns == other.columns && one.unique == other.unique && one.method == other.method
+        let is_alike = self.index.unique == other.index.unique && self.index.method == other.index.method;
+        // A unique key of the primary key's columns is no duplicate of it.
+        is_alike && !other.primary && self.index.columns == other.index.columns
     }
 
     /// MySQL's order of keys.
@@ -90,7 +91,16 @@ pub fn build_keys(draft: &TableDraft, notes: &mut Vec<Warning>) -> Result<Vec<Bu
     for key in &draft.keys {
         let name = key_name(key, &built)?;
         let key = build_key(draft, key, &name, notes)?;
-        if key.origin.is_none() && built.iter().any(|other| key.does_the_same(other)) {
+        // The index that a foreign key has made gives way to one of the user's own in MySQL.
+        let columns: Vec<&str> = key
+            .index
+            .columns
+            .iter()
+            .filter_map(|part| draft.columns.get(part.column))
+            .map(|column| column.column.name.as_str())
+            .collect();
+        let is_of_parent = draft.foreign_keys.iter().any(|foreign| foreign.columns == columns);
+        if key.origin.is_none() && !is_of_parent && built.iter().any(|other| key.does_the_same(other)) {
             notes.push(duplicate_index(draft, &name));
         }
         built.push(key);

@@ -12,6 +12,7 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 use super::foreign::{prepare_delete, prepare_update};
 use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
+use super::rules::column_value;
 use super::triggers::Event;
 use super::{
     Affected, BYTES_PER_BATCH, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_BATCH, ROWS_PER_CHECK, RowFinder,
@@ -230,7 +231,10 @@ async fn change_target(
     let triggers = target.rules.triggers.as_ref().filter(|triggers| triggers.has(Event::Update));
     builder.defers_null = triggers.is_some_and(|triggers| triggers.has_before(Event::Update));
     let mut values = present.to_vec();
-    for &(column, position) in &target.assignments {
+    for (column, expression) in &target.in_turn {
+        values[*column] = column_value(*column, expression, &values[..], &builder, affected.found, &mut ctx.eval)?;
+    }
+    for &(column, position) in target.assignments.iter().filter(|_| target.in_turn.is_empty()) {
         let collation = plan.query.columns[position].sql_type.collation;
         let value = row[position].clone();
         values[column] = builder.convert(column, value, collation, affected.found, &mut ctx.eval)?;

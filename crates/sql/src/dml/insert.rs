@@ -442,12 +442,13 @@ impl<'p> Insertion<'p> {
 
     /// A duplicate among the rows up to that one, which has no parent: keys are looked at first, row after row. What is
     /// written for that goes with the statement.
-    async fn duplicate_up_to(&self, position: usize, ctx: &mut ExecContext<'_>) -> Result<Option<Error>> {
+    async fn duplicate_up_to(&mut self, position: usize, ctx: &mut ExecContext<'_>) -> Result<Option<Error>> {
         let table = &self.plan.table;
         if self.plan.replace {
             return Ok(None);
         }
-        let rows = &self.rows[..=position];
+        let rows = std::mem::take(&mut self.rows);
+        let rows = &rows[..=position];
         let outcomes = ctx.transaction.insert_many(table, rows, false).await?;
         let found = rows.iter().zip(outcomes).find_map(|(row, outcome)| match outcome {
             Inserted::Duplicate { index, .. } => Some(duplicate_entry(table, index, row)),
@@ -569,7 +570,8 @@ impl<'p> Insertion<'p> {
                 _ => self.explicit_id,
             };
         }
-        if changed == existing {
+        // Columns may have been added since the row was written.
+        if *table.layout.row(&existing).current_bytes() == *changed {
             self.affected.rows += u64::from(self.found_rows);
             return Ok(());
         }

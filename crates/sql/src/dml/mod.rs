@@ -138,6 +138,8 @@ pub struct MultiTarget {
     pub first: usize,
     /// (column of the table, position of the new value in the query's row, its type).
     pub assignments: Vec<(usize, usize)>,
+    /// Of an UPDATE of one table: the new values over the table's row, made one after the other. Empty: `assignments` tells.
+    pub in_turn: Vec<(usize, Expr)>,
     pub on_update_now: Vec<usize>,
     pub rules: RowRules,
     pub usage: Arc<TableCounts>,

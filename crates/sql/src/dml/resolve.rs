@@ -25,6 +25,24 @@ use crate::session::plans::PlanKind;
 /// Rows of VALUES that are resolved between two looks at the interrupt.
 const ROWS_PER_TURN: usize = 500;
 
+/// How an UPDATE of one table is done.
+enum SingleUpdate {
+    Plan(Box<UpdatePlan>),
+    /// A query finds the rows. The assignments, if they can be made on a row alone: then each sees those before it.
+    General {
+        in_turn: Vec<(usize, Expr)>,
+    },
+}
+
+/// Nothing but columns of the row, and constants of the statement, are read: no results of subqueries.
+fn is_of_row(value: &Expr) -> bool {
+    let mut is_of_row = value.columns_used().iter().all(|&position| position < SUBQUERY_BASE);
+    value.walk(&mut |inside| {
+        is_of_row &= !matches!(inside, Expr::Parameter(parameter) if !parameter.is_constant);
+    });
+    is_of_row
+}
+
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
         let (target, targets) = self.insert_target(statement)?;
@@ -280,9 +298,14 @@ impl Resolver<'_> {
             && reference.joins.is_empty()
             && let ast::TableFactor::Table { name, alias, hints, partitions } = &reference.base
         {
-            if let Some(plan) = self.update_single(statement, name, alias.as_ref(), hints, partitions)? {
-                return Ok(PlanKind::Update(plan));
-            }
+            return match self.update_single(statement, name, alias.as_ref(), hints, partitions)? {
+                SingleUpdate::Plan(plan) => Ok(PlanKind::Update(*plan)),
+                SingleUpdate::General { in_turn } => {
+                    let mut plan = self.update_multi(statement)?;
+                    plan.targets.iter_mut().for_each(|target| target.in_turn.clone_from(&in_turn));
+                    Ok(PlanKind::Multi(plan))
+                }
+            };
         } else if !statement.order_by.is_empty() || statement.limit.is_some() {
             let clause = if statement.limit.is_some() { "LIMIT" } else { "ORDER BY" };
             return Err(Error::new(ErrorCode::WrongUsage, format!("Incorrect usage of UPDATE and {clause}")));
@@ -290,7 +313,6 @@ impl Resolver<'_> {
         self.update_multi(statement).map(PlanKind::Multi)
     }
 
-    /// `None` if the statement needs the general form.
     fn update_single(
         &mut self,
         statement: &ast::Update,
@@ -298,7 +320,7 @@ impl Resolver<'_> {
         alias: Option<&ast::Ident>,
         hints: &[ast::IndexHint],
         partitions: &[ast::Ident],
-    ) -> Result<Option<UpdatePlan>> {
+    ) -> Result<SingleUpdate> {
         let shown = alias.unwrap_or(&name.name).value.clone();
         let target = self.writable(name, &shown, "UPDATE")?;
         let table = Arc::clone(&target.table);
@@ -326,10 +348,11 @@ impl Resolver<'_> {
             assignments.push((column, value));
         }
         let state = self.close_block();
-        let Some(mut finder) = finder else { return Ok(None) };
-        if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
-            return Ok(None);
-        }
+        let has_subqueries = !state.subqueries.is_empty() || !state.late_subqueries.is_empty();
+        let Some(mut finder) = finder.filter(|_| !has_subqueries) else {
+            let reads_row_alone = assignments.iter().all(|(_, value)| is_of_row(value));
+            return Ok(SingleUpdate::General { in_turn: if reads_row_alone { assignments } else { Vec::new() } });
+        };
         finder.constants = state.constants;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let in_key = |column: &usize| table.schema.primary_key().columns.iter().any(|part| part.column == *column);
@@ -351,7 +374,7 @@ impl Resolver<'_> {
             // Which row meets a duplicate, and what variables count, depends on what was changed before.
             plan.finder.input.access.keep_order(&table, true);
         }
-        Ok(Some(plan))
+        Ok(SingleUpdate::Plan(Box::new(plan)))
     }
 
     /// The rows that a single-table statement works on. `None`: a condition holds a subquery that depends on the row.
@@ -480,6 +503,7 @@ impl Resolver<'_> {
                 table: Arc::clone(table),
                 first,
                 assignments: Vec::new(),
+                in_turn: Vec::new(),
                 on_update_now: Vec::new(),
                 rules: RowRules::default(),
                 usage: self.environment.statistics.usage(table),
@@ -546,6 +570,7 @@ impl Resolver<'_> {
                 table: Arc::clone(table),
                 first,
                 assignments: Vec::new(),
+                in_turn: Vec::new(),
                 on_update_now: Vec::new(),
                 rules: RowRules::default(),
                 usage: self.environment.statistics.usage(table),

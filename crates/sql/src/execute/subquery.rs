@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use shoal_expr::append_group_key;
+use shoal_expr::{append_exact_key, append_group_key};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
 use super::consumer::Collect;
@@ -129,7 +129,7 @@ async fn bind_and_run(
     }
     let mut key = Vec::new();
     for ((_, expression), (_, value)) in column.outer.iter().zip(&bindings) {
-        append_group_key(value, expression.sql_type(), &mut key);
+        append_exact_key(value, expression.sql_type(), &mut key);
     }
     if let Some(found) = state.found.get(key.as_slice()) {
         state.hits += 1;

@@ -208,18 +208,21 @@ impl Planner<'_> {
         for part in parts.iter_mut().filter(|part| part.kind == JoinKind::LeftOuter && part.nested.is_none()) {
             let rejects = |conjunct: &Conjunct| {
                 let Expr::Call(call) = &conjunct.expression else { return false };
+                // Of which arguments a NULL alone makes it unknown.
                 let strict = match &call.operation {
-                    Operation::Compare(operator, _) => *operator != CompareOperator::NullSafeEqual,
-                    Operation::Between { .. } | Operation::Like { .. } => true,
-                    _ => false,
+                    Operation::Compare(operator, _) if *operator != CompareOperator::NullSafeEqual => 2,
+                    // What lies outside of one bound is outside whatever the other one is.
+                    Operation::Between { negated: true, .. } => 1,
+                    Operation::Between { negated: false, .. } => 3,
+                    Operation::Like { .. } => 2,
+                    _ => 0,
                 };
-                strict
-                    && call.arguments.iter().any(|argument| {
-                        argument
-                            .as_column()
-                            .and_then(|position| self.scope.at_position(position))
-                            .is_some_and(|found| part.tables.contains(&found.table))
-                    })
+                call.arguments.iter().take(strict).any(|argument| {
+                    argument
+                        .as_column()
+                        .and_then(|position| self.scope.at_position(position))
+                        .is_some_and(|found| part.tables.contains(&found.table))
+                })
             };
             if self.conjuncts.iter().any(rejects) {
                 part.kind = JoinKind::Inner;

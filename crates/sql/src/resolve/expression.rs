@@ -373,7 +373,7 @@ pub fn bound_parameter(ordinal: usize, sql_type: &SqlType) -> Expr {
         _ if sql_type.is_string() => Coercibility::Coercible,
         _ => Coercibility::Numeric,
     };
-    Expr::parameter(ordinal, sql_type.clone(), true, coercibility)
+    Expr::constant_parameter(ordinal, sql_type.clone(), coercibility)
 }
 
 /// A constant as written. Strings are in the connection's character set unless they carry an introducer.

@@ -13,6 +13,17 @@ pub struct ColumnType {
     pub collation: u16,
 }
 
+impl ColumnType {
+    /// Integers of all sizes are one class, and so are texts: how large a result's type is made differs between versions.
+    pub fn class(&self) -> u8 {
+        match self.kind {
+            1 | 2 | 3 | 8 | 9 => 8,
+            249..=254 => 253,
+            other => other,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Rows {

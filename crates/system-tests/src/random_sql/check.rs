@@ -26,9 +26,11 @@ pub enum Oracle {
     Parameters,
     /// Changes of one's own are seen before they are committed as they are afterwards.
     Uncommitted,
+    /// The rows of an outer join are those of the inner join, and those that meet no other.
+    OuterJoin,
 }
 
-const ORACLES: [Oracle; 10] = [
+const ORACLES: [Oracle; 12] = [
     Oracle::Partition,
     Oracle::PartitionDistinct,
     Oracle::PartitionAggregate,
@@ -39,6 +41,8 @@ const ORACLES: [Oracle; 10] = [
     Oracle::Plans,
     Oracle::Parameters,
     Oracle::Uncommitted,
+    Oracle::OuterJoin,
+    Oracle::OuterJoin,
 ];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +51,8 @@ pub struct Check {
     items: Tree,
     from: Tree,
     predicate: Tree,
-    /// What is done before the query, in the same transaction.
-    change: Tree,
+    /// What is done before the query, in the same transaction; the inner side of an outer join.
+    second: Tree,
     /// Aliases whose `id` tells the rows of `from` apart.
     row_aliases: Vec<String>,
     /// Which of the rows is to be found.
@@ -71,7 +75,13 @@ pub enum Finding {
 
 pub fn check(generator: &mut Generator) -> Check {
     let oracle = generator.chance.one_of(&ORACLES);
-    let from = generator.from(3);
+    let mut from = generator.from(if oracle == Oracle::OuterJoin { 1 } else { 3 });
+    let mut second = Tree::nothing();
+    if oracle == Oracle::OuterJoin {
+        let inner = generator.from(1);
+        from.scope = from.scope.with(&inner.scope);
+        second = inner.tree;
+    }
     let row_aliases: Vec<String> =
         from.total_order.iter().flatten().map(|id| id.trim_end_matches(".id").to_owned()).collect();
     let items = match oracle {
@@ -93,17 +103,19 @@ pub fn check(generator: &mut Generator) -> Check {
         }
     };
     let predicate = generator.condition(&from.scope, 3);
-    let change = if oracle == Oracle::Uncommitted { generator.change() } else { Tree::nothing() };
+    if oracle == Oracle::Uncommitted {
+        second = generator.change();
+    }
     let pivot = generator.chance.below(10);
-    Check { oracle, items, from: from.tree, predicate, change, row_aliases, pivot }
+    Check { oracle, items, from: from.tree, predicate, second, row_aliases, pivot }
 }
 
 impl Check {
     pub fn smaller(&self) -> Vec<Check> {
-        let parts = [&self.items, &self.from, &self.predicate, &self.change].map(Tree::clone);
+        let parts = [&self.items, &self.from, &self.predicate, &self.second].map(Tree::clone);
         let changed = each_smaller(&parts).into_iter().filter_map(|parts| {
-            let [items, from, predicate, change] = <[Tree; 4]>::try_from(parts).ok()?;
-            Some(Check { items, from, predicate, change, ..self.clone() })
+            let [items, from, predicate, second] = <[Tree; 4]>::try_from(parts).ok()?;
+            Some(Check { items, from, predicate, second, ..self.clone() })
         });
         changed.collect()
     }
@@ -118,8 +130,11 @@ impl Check {
     }
 
     pub fn script(&self) -> String {
-        let (whole, changed) = (self.select(self.predicate_sql()), self.change.sql(Dialect::MySql));
-        let change = if changed.is_empty() { String::new() } else { format!("BEGIN;\n{changed};\n") };
+        let (whole, changed) = (self.select(self.predicate_sql()), self.second.sql(Dialect::MySql));
+        let change = match self.changes() {
+            true => format!("BEGIN;\n{changed};\n"),
+            false => String::new(),
+        };
         format!("{change}-- oracle {:?}\n{whole};\n", self.oracle)
     }
 
@@ -153,6 +168,7 @@ impl Check {
             Oracle::Plans => self.plans(client),
             Oracle::Parameters => self.parameters(client),
             Oracle::Uncommitted => self.uncommitted(client),
+            Oracle::OuterJoin => self.outer_join(client),
         }
     }
 
@@ -176,6 +192,18 @@ impl Check {
         let whole = format!("SELECT COUNT({items}), MIN({items}), MAX({items}) FROM {from}");
         let sum = format!("SELECT COUNT(v), MIN(v), MAX(v) FROM ({parts}) AS d");
         self.equal(client, &[whole], &[sum])
+    }
+
+    fn outer_join(&self, client: &mut Client) -> Finding {
+        let [items, from, second] = [&self.items, &self.from, &self.second].map(|tree| tree.sql(Dialect::MySql));
+        let predicate = self.predicate_sql();
+        let outer = format!("SELECT {items} FROM {from} LEFT JOIN {second} ON {predicate}");
+        let inner = format!("SELECT {items} FROM {from} JOIN {second} ON {predicate}");
+        let alone = format!(
+            "SELECT {items} FROM {from} LEFT JOIN {second} ON FALSE \
+             WHERE NOT EXISTS (SELECT 1 FROM {second} WHERE {predicate})"
+        );
+        self.equal(client, &[outer], &[inner, alone])
     }
 
     fn count(&self, client: &mut Client) -> Finding {
@@ -235,7 +263,7 @@ impl Check {
 
     fn uncommitted(&self, client: &mut Client) -> Finding {
         run(client, "BEGIN", None);
-        let changed = run(client, &self.change.sql(Dialect::MySql), None);
+        let changed = run(client, &self.second.sql(Dialect::MySql), None);
         let query = self.select(self.predicate_sql());
         let before = run(client, &query, None);
         run(client, "COMMIT", None);
@@ -243,7 +271,8 @@ impl Check {
             return Finding::Undecided;
         }
         let after = run(client, &query, None);
-        self.judge(&[query.clone()], &[before], &[query], &[after])
+        let query = std::slice::from_ref(&query);
+        self.judge(query, &[before], query, &[after])
     }
 
     fn pivot(&self, client: &mut Client) -> Finding {

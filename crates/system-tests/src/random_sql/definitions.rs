@@ -8,6 +8,7 @@ use crate::sql;
 
 /// Beside texts of other sets it is converted, or not, by rules in which MariaDB and MySQL differ.
 const LATIN1: &str = "VARCHAR(8) CHARACTER SET latin1 COLLATE latin1_swedish_ci";
+const SET: &str = "SET('a','b','c','ab')";
 
 const TYPES: [(Kind, &[&str]); 9] = [
     (
@@ -39,7 +40,7 @@ const TYPES: [(Kind, &[&str]); 9] = [
             "TEXT",
             "TINYTEXT COLLATE utf8mb4_bin",
             "ENUM('a','b','zz','10','Abc')",
-            "SET('a','b','c','ab')",
+            SET,
         ],
     ),
     (Kind::Binary, &["VARBINARY(8)", "BINARY(4)", "BLOB"]),
@@ -138,6 +139,9 @@ impl Generator {
         let types = TYPES.iter().find(|(of, _)| *of == kind).map_or(["INT"].as_slice(), |(_, types)| types);
         let sql_type = match self.chance.one_of(types) {
             LATIN1 if self.oracles == Oracles::MariaDb => "VARCHAR(8)",
+            // MariaDB keeps the low bits of numbers that are no SET, and knows other years by two digits in doubles and rows.
+            SET if self.oracles == Oracles::MariaDb => "VARCHAR(12)",
+            "YEAR" if self.oracles == Oracles::MariaDb => "SMALLINT UNSIGNED",
             sql_type => sql_type,
         };
         Column { name, kind, sql_type, is_generated: false }
@@ -200,7 +204,9 @@ impl Generator {
             }
             let is_cut = column.is_long() || column.sql_type.starts_with("VARCHAR") && self.chance.percent(20);
             let prefix = if is_cut && !column.is_generated { "(2)" } else { "" };
-            let order = self.chance.one_of(&["", "", "", " DESC"]);
+            // MariaDB finds other rows than there are by a descending index of doubles and a parameter.
+            let is_ascending = column.kind == Kind::Double && self.oracles == Oracles::MariaDb;
+            let order = if is_ascending { "" } else { self.chance.one_of(&["", "", "", " DESC"]) };
             parts.push(Tree::from(format!("{}{prefix}{order}", column.name)));
             named.push(column.name);
         }

@@ -2,15 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{Answer, Outcome};
+use super::answer::{Answer, ColumnType, Outcome};
 
 /// Numbers of MariaDB's own for what MySQL has another number: MySQL's, MariaDB's.
 const NUMBERS: [(u16, u16); 4] = [(3819, 4025), (3105, 1906), (3106, 1906), (3823, 1901)];
 const OWN_NUMBER: &str = "errors of CHECK and of generated columns have numbers of MariaDB's own";
 
-/// Texts in rows: MySQL's, MariaDB's, why.
-const TEXTS: [(&str, &str, &str); 1] =
-    [("838:59:59.000000", "838:59:59.999999", "the largest TIME of MariaDB has a fraction")];
+/// Texts in rows that are the same: one of the two servers has the one, the other the other. Why.
+const TEXTS: [(&str, &str, &str); 5] = [
+    ("838:59:59.999999", "838:59:59.000000", "the largest TIME of MariaDB has a fraction"),
+    (".000000'", "'", "a NULL beside a time adds no digits behind its point in MySQL"),
+    ("'-0.0", "'0.0", "zeros of MariaDB's decimals have a sign"),
+    ("'-0'", "'0'", "a double zero shows its sign in MySQL"),
+    ("'0000'", "'0'", "a YEAR of zeros is shown as a number by MariaDB"),
+];
+/// A duplicate, a parent with children, a child without a parent.
+const KEYS: [u16; 3] = [1062, 1451, 1452];
+const LOGARITHM: &str = "a logarithm of what has none is a division by zero in MariaDB";
 
 /// Which of several mixes of collations is told first differs, and so does whether an unused one is.
 const MIXES: [u16; 3] = [1267, 1270, 1271];
@@ -27,19 +35,51 @@ pub fn explained(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static
         (Some(1364), Some(_)) if sql.contains("DEFAULT") => {
             Some("left: a missing default is told before errors of rows in front of it")
         }
-        (Some(1292), None) if mariadb.warnings.contains_key(&1292) => {
-            Some("a conversion that loses something in WHERE of a change is an error in MySQL alone")
+        (Some(_), Some(1364)) if sql.contains("DEFAULT") => {
+            Some("left: a missing default is told behind other errors where triggers may set the column")
+        }
+        (Some(errno @ (1292 | 1365)), None) if mariadb.warnings.contains_key(&errno) => {
+            Some("what WHERE of a change cannot convert or divide is an error in MySQL alone")
         }
         (None, Some(4025)) if sql.contains(" IGNORE ") && shoal.warnings.contains_key(&3819) => {
             Some("IGNORE of one row or of UPDATE does not ignore a CHECK in MariaDB")
+        }
+        (Some(1267 | 1270 | 1271), None) if sql.contains("(SELECT M") => {
+            Some("left: MIN and MAX of constants in a subquery are as firm as columns")
+        }
+        (Some(3020), Some(1365)) => Some(LOGARITHM),
+        (Some(1267), None) if sql.contains("IN (SELECT ") => {
+            Some("MariaDB does not look at collations of a subquery that it knows to have no rows")
+        }
+        (None, Some(1140)) if sql.contains("(SELECT M") => {
+            Some("an aggregate of constants in a subquery is the outer query's in MariaDB")
+        }
+        (Some(one), Some(other)) if KEYS.contains(&one) && KEYS.contains(&other) => {
+            Some("left: of duplicates, children and parents InnoDB tells in the order of rows and of indexes")
+        }
+        (Some(_), Some(_)) if writes(sql) && sql.contains(" SELECT ") => {
+            Some("left: INSERT ... SELECT evaluates the query of rows behind those that it may not write")
         }
         (Some(one), Some(other)) if MIXES.contains(&one) && MIXES.contains(&other) => {
             Some("of several mixes of collations another one is told first")
         }
         (Some(one), Some(other)) => (one == renumbered(other)).then_some(OWN_NUMBER),
-        (None, None) if shoal.outcome == mariadb.outcome => explained_warnings(sql, shoal, mariadb, renumbered),
-        _ => explained_texts(shoal, mariadb),
+        (None, None) if have_equal_outcomes(shoal, mariadb) => explained_warnings(sql, shoal, mariadb, renumbered),
+        _ => explained_texts(sql, shoal, mariadb),
     }
+}
+
+fn have_equal_outcomes(one: &Answer, other: &Answer) -> bool {
+    match (&one.outcome, &other.outcome) {
+        (Outcome::Rows { columns, rows }, Outcome::Rows { columns: theirs, rows: others }) => {
+            rows == others && columns.iter().map(ColumnType::class).eq(theirs.iter().map(ColumnType::class))
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn writes(sql: &str) -> bool {
+    sql.starts_with("INSERT ") || sql.starts_with("REPLACE ")
 }
 
 fn explained_warnings(
@@ -58,28 +98,44 @@ fn explained_warnings(
         rest.retain(|number, _| !numbers.contains(number));
         rest
     };
-    if sql.starts_with("UPDATE IGNORE ") && without(&shoal.warnings, &[1062]) == theirs {
-        return Some("UPDATE IGNORE tells of no duplicates in MariaDB");
+    if sql.starts_with("UPDATE IGNORE ") && without(&shoal.warnings, &KEYS) == theirs {
+        return Some("UPDATE IGNORE tells of no duplicates, parents and children in MariaDB");
+    }
+    if without(&theirs, &[1916]) == shoal.warnings {
+        return Some("MariaDB warns of decimals that are no BIGINT");
+    }
+    if sql.contains(" IGNORE ") && without(&shoal.warnings, &[1364]) == without(&theirs, &[1364]) {
+        return Some("left: a missing default beside triggers is told once a statement");
     }
     if shoal.warnings.contains_key(&3020) && without(&shoal.warnings, &[3020]) == without(&theirs, &[1365]) {
-        return Some("a logarithm of what has none is a division by zero in MariaDB");
+        return Some(LOGARITHM);
     }
-    let keys = [1062, 1452];
-    if sql.starts_with("INSERT IGNORE ") && without(&shoal.warnings, &keys) == without(&theirs, &keys) {
+    if sql.starts_with("INSERT IGNORE ") && without(&shoal.warnings, &KEYS) == without(&theirs, &KEYS) {
         return Some("left: INSERT IGNORE of a row that is a duplicate and has no parent tells of the parent");
     }
     None
 }
 
-fn explained_texts(shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
-    let Outcome::Rows { rows, .. } = &mariadb.outcome else { return None };
-    for (mysql, own, reason) in TEXTS {
-        let mut changed: Vec<Vec<String>> = rows.clone();
-        changed.iter_mut().flatten().for_each(|value| *value = value.replace(own, mysql));
-        changed.sort();
-        if shoal.sorted_rows().as_ref() == Some(&changed) {
-            return Some(reason);
-        }
+fn explained_texts(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'static str> {
+    let (Outcome::Rows { rows: ours, columns }, Outcome::Rows { rows: theirs, columns: others }) =
+        (&shoal.outcome, &mariadb.outcome)
+    else {
+        return None;
+    };
+    if shoal.sorted_rows() == mariadb.sorted_rows() {
+        let kinds = columns.iter().zip(others).enumerate();
+        let mut differing = kinds.filter(|(_, (one, other))| one.class() != other.class()).map(|(at, _)| at);
+        let is_empty = |at: usize| ours.iter().all(|row| row[at] == "NULL");
+        return (ours == theirs && sql.contains("NULL") && differing.all(is_empty))
+            .then_some("of a NULL beside values MariaDB makes a type of its own");
     }
-    None
+    TEXTS.iter().find(|(from, to, _)| with(ours, from, to) == with(theirs, from, to)).map(|(_, _, reason)| *reason)
+}
+
+/// The rows with a text changed, sorted.
+fn with(rows: &[Vec<String>], from: &str, to: &str) -> Vec<Vec<String>> {
+    let mut changed = rows.to_vec();
+    changed.iter_mut().flatten().for_each(|value| *value = value.replace(from, to));
+    changed.sort();
+    changed
 }

@@ -9,7 +9,7 @@ use super::tree::Dialect;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     Run { tree: Tree, is_prepared: bool },
-    Check(Check),
+    Check(Box<Check>),
 }
 
 impl Step {
@@ -40,7 +40,7 @@ impl Step {
                 all.extend(tree.smaller().into_iter().map(|tree| Step::Run { tree, is_prepared: prepared }));
                 all
             }
-            Step::Check(check) => check.smaller().into_iter().map(Step::Check).collect(),
+            Step::Check(check) => check.smaller().into_iter().map(|check| Step::Check(Box::new(check))).collect(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Generator {
                 self.edges = Edges::None;
                 let step = check(self);
                 self.edges = Edges::Some;
-                return Step::Check(step);
+                return Step::Check(Box::new(step));
             }
         };
         self.edges = Edges::Some;

@@ -33,6 +33,8 @@ impl Place {
         client.execute("SET time_zone='+00:00'")?;
         if self.dialect == Dialect::MariaDb {
             client.execute(MARIADB_MODE)?;
+            // It keeps one result for all outer values that are equal by their collation.
+            client.execute("SET optimizer_switch='subquery_cache=off'")?;
         }
         Ok(client)
     }
