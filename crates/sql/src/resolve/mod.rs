@@ -123,8 +123,10 @@ pub struct Resolver<'a> {
     temporary_used: Vec<(TableId, *const ObjectName)>,
     /// The tables that the statement changes, by the names they go by: its subqueries may not read them.
     pub changed: Vec<(TableId, String)>,
-    /// The plan depends on things that change between executions (system variables, user variable types).
+    /// The plan depends on things that change between executions (system variables).
     pub uncacheable: bool,
+    /// It depends on the types of these user variables. Names are in lower case; `None`: it was never set.
+    pub user_variables: Vec<(String, Option<SqlType>)>,
     /// The next query is that of an UPDATE or DELETE.
     pub no_aggregates: bool,
     /// Arguments of an aggregate are being resolved to see whose columns they read.
@@ -218,6 +220,7 @@ impl<'a> Resolver<'a> {
             temporary_used: Vec::new(),
             changed: Vec::new(),
             uncacheable: false,
+            user_variables: Vec::new(),
             no_aggregates: false,
             is_trial: false,
             wants_literals: false,
