@@ -11,7 +11,10 @@
 //! - Only commits that this partition's log decides pass locks on: not prepared transactions.
 //! - A transaction that ends without a commit of its own in this log gives such a lock back to its predecessor. If it is to be
 //!   told that it has committed, it first waits until what it has seen is ([`Partition::await_predecessors`]).
-//! - Scans neither take locks early nor begin while the transaction has a predecessor in flight: indexes know what is applied.
+//! - Scans do not take locks early, and indexes know only what is applied. So a locking scan does not begin while the transaction has a
+//!   predecessor in flight whose version of a row of that table it works on: it would see the row where it was. What a predecessor has in flight
+//!   in other tables is kept from the scan by its locks, and by the keys that it has staged where the scan locks gaps; where it does not, it
+//!   waits for all predecessors.
 //! - When this replica ceases to lead, predecessors and successors are lost, or kept, in the order of the log.
 
 use shoal_types::{TableId, TransactionId};
@@ -153,6 +156,26 @@ impl Partition {
                 None
             }
         }
+    }
+
+    /// Makes a locking scan of a table wait for predecessors that it could overlook.
+    pub(crate) fn await_overlooked(
+        &mut self,
+        id: TransactionId,
+        table: TableId,
+        request: LockRequest,
+        token: WaitToken,
+    ) -> Option<Blocked> {
+        if !request.lock_gaps || request.policy == LockPolicy::SkipLocked {
+            return self.await_predecessors(id, token);
+        }
+        let could_be = |(key, id): &&(LockKey, TransactionId)| {
+            let of_table = key.table;
+            of_table == table && self.transactions.contains_key(id)
+        };
+        let predecessors = &self.transactions.get(&id)?.predecessors;
+        let &(_, predecessor) = predecessors.iter().rev().find(could_be)?;
+        self.wait_for_apply(predecessor, token)
     }
 
     /// The transaction has a lock that came early, and its predecessor's commit is still under way.

@@ -332,9 +332,9 @@ impl Partition {
                 return Ok(Step::Wait(blocked));
             }
         }
-        if let Some((id, _)) = lock {
+        if let Some((id, request)) = lock {
             self.growing(id)?;
-            if let Some(blocked) = self.await_predecessors(id, view.token) {
+            if let Some(blocked) = self.await_overlooked(id, cursor.table, request, view.token) {
                 return Ok(Step::Wait(blocked));
             }
         } else {

@@ -4,6 +4,8 @@ use super::network::*;
 use super::replicas::{Rows, assert_everywhere};
 use super::*;
 
+const BESIDE: TableId = TableId(8);
+
 fn is_wait<T>(step: &Step<T>) -> bool {
     matches!(step, Step::Wait(_))
 }
@@ -113,6 +115,59 @@ fn who_has_only_read_what_is_in_flight_waits_before_it_ends() {
     assert!(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows).is_ready());
     assert_eq!(rows, [row(1, 1)]);
     bed.partition.rollback(reader);
+    assert_eq!(bed.partition.activity().row_locks, 0);
+}
+
+/// A row of the table that stands beside the test table.
+fn write_beside(bed: &mut Bed, transaction: TransactionId, row: &TestRow) {
+    let bytes = bed.codec.encode(row);
+    let token = WaitToken(transaction.0);
+    let inserted = bed.partition.insert(transaction, BESIDE, &bytes, token).unwrap();
+    assert!(matches!(inserted, Step::Ready(WriteOutcome::Done)));
+    bed.drain();
+}
+
+/// Whether a locking scan of the table beside, for some values of k, ends without waiting.
+fn scans_beside(bed: &mut Bed, transaction: TransactionId, k: i32, lock_gaps: bool) -> bool {
+    let lock = LockRequest { lock_gaps, ..EXCLUSIVE };
+    let range = KeyBounds::with_prefix(bed.codec.index_key(BY_K, &row(0, k)));
+    let mut cursor = Cursor::new(BESIDE, BY_K, range, Direction::Forward);
+    bed.scan(&newest(transaction), &mut cursor, Some(lock), 10, &mut Vec::new()).is_ready()
+}
+
+/// Whoever deleted a row that another client had just updated waited for the disk before it could look for rows that refer to it.
+#[test]
+fn a_scan_of_another_table_waits_for_what_a_predecessor_has_done_there_and_for_nothing_else() {
+    let mut bed = Bed::new();
+    let beside = TableSchema { id: BESIDE, name: "beside".into(), ..schema(IndexMethod::BTree) };
+    bed.partition.create_fragment(std::sync::Arc::new(beside), CommitToken(0)).unwrap();
+    bed.persist();
+    bed.fill([row(1, 0)]);
+    let filler = bed.begin();
+    write_beside(&mut bed, filler, &row(5, 5));
+    bed.commit(filler);
+    let (writer, next) = (bed.begin(), bed.begin());
+    assert!(add_one(&mut bed, writer));
+    write_beside(&mut bed, writer, &row(6, 6));
+    let moved = bed.codec.encode(&TestRow { k: Some(7), ..row(5, 5) });
+    let token = WaitToken(writer.0);
+    assert!(bed.partition.update(writer, BESIDE, &moved, token).unwrap().is_ready());
+    bed.propose(writer);
+    assert!(add_one(&mut bed, next));
+    assert!(bed.partition.has_predecessors(next));
+    assert!(scans_beside(&mut bed, next, 1, true), "the writer has done nothing there");
+    for (k, what) in [(5, "the row that it has changed"), (6, "its new row"), (7, "where its row is now")] {
+        assert!(!scans_beside(&mut bed, next, k, true), "{what}");
+    }
+    assert!(!scans_beside(&mut bed, next, 1, false), "nothing but the predecessor's end keeps its rows in sight");
+    let mut cursor = Cursor::new(TABLE, BY_K, KeyBounds::ALL, Direction::Forward);
+    assert!(is_wait(&bed.scan(&newest(next), &mut cursor, Some(EXCLUSIVE), 10, &mut Vec::new())));
+    bed.persist();
+    for k in [5, 6, 7] {
+        assert!(scans_beside(&mut bed, next, k, true), "{k}");
+    }
+    bed.commit(next);
+    assert_eq!(bed.all(), [row(1, 2)]);
     assert_eq!(bed.partition.activity().row_locks, 0);
 }
 

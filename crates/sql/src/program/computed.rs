@@ -35,6 +35,7 @@ impl Planned {
         let version = host.version();
         if let Some((known, plan)) = &*self.known.borrow()
             && *known == version
+            && host.state().has_variable_types(&plan.user_variables)
         {
             return Ok(Rc::clone(plan));
         }
@@ -44,7 +45,7 @@ impl Planned {
     }
 
     fn keep(&self, version: PlanVersion, plan: &Rc<Plan>) {
-        *self.known.borrow_mut() = plan.reusable.then(|| (version, Rc::clone(plan)));
+        *self.known.borrow_mut() = plan.reusable_inside.then(|| (version, Rc::clone(plan)));
     }
 
     pub async fn plan<H: Host>(&self, all: &Slots, host: &mut H) -> Result<Rc<Plan>> {
@@ -85,9 +86,27 @@ pub type Typed = (Value, Collation);
 /// An expression.
 pub struct Computed {
     planned: Planned,
-    /// Settings that it was resolved with, if it reads nothing but variables.
-    plain: RefCell<Option<(u64, Plain)>>,
+    /// If it reads nothing but variables.
+    plain: RefCell<Option<KnownPlain>>,
     calls: RefCell<Option<KnownCalls>>,
+}
+
+/// A plain expression, as it was resolved.
+struct KnownPlain {
+    /// The settings that it was resolved with.
+    settings: u64,
+    /// As those of its plan.
+    user_variables: Vec<(String, Option<SqlType>)>,
+    plain: Plain,
+}
+
+impl KnownPlain {
+    /// It is resolved as it would be now.
+    #[inline]
+    fn applies<H: Host>(&self, host: &mut H) -> bool {
+        self.settings == host.settings()
+            && (self.user_variables.is_empty() || host.state().has_variable_types(&self.user_variables))
+    }
 }
 
 /// What is known of the calls of an expression that is not plain.
@@ -185,28 +204,27 @@ impl Computed {
     /// Its value if it reads nothing but variables.
     #[inline]
     pub fn plain_value<H: Host>(&self, slots: &[Value], host: &mut H) -> Option<Result<Typed>> {
-        let plain = self.plain.borrow();
-        let (settings, plain) = plain.as_ref()?;
-        if *settings != host.settings() {
-            return None;
-        }
+        let known = self.plain.borrow();
+        let known = known.as_ref().filter(|known| known.applies(host))?;
+        let plain = &known.plain;
         Some(plain.value(&NoRow, slots, host).map(|value| (value, plain.collation())))
     }
 
     /// Its value if it is one of signed integers, which take nothing but the variables.
     #[inline]
     pub fn signed<H: Host>(&self, slots: &[Value], host: &H) -> Option<i64> {
-        let plain = self.plain.borrow();
-        let (settings, plain) = plain.as_ref()?;
-        if *settings == host.settings() { plain.expression.signed(slots) } else { None }
+        let known = self.plain.borrow();
+        let known = known.as_ref()?;
+        // Nothing that is computed that way reads user variables.
+        if known.settings == host.settings() { known.plain.expression.signed(slots) } else { None }
     }
 
     /// Its truth if it reads nothing but variables.
     #[inline]
     pub fn plain_truth<H: Host>(&self, slots: &[Value], host: &mut H) -> Option<Result<bool>> {
-        let plain = self.plain.borrow();
-        let (settings, plain) = plain.as_ref()?;
-        if *settings == host.settings() { Some(plain.truth(slots, host)) } else { None }
+        let known = self.plain.borrow();
+        let known = known.as_ref().filter(|known| known.applies(host))?;
+        Some(known.plain.truth(slots, host))
     }
 
     /// What it calls, if it reads nothing but variables besides, and that can be run here.
@@ -242,8 +260,8 @@ impl Computed {
 
     /// What its last value was; `None`: it has had none.
     pub fn sql_type(&self) -> Option<SqlType> {
-        if let Some((_, plain)) = &*self.plain.borrow() {
-            return Some(plain.expression.sql_type().clone());
+        if let Some(known) = &*self.plain.borrow() {
+            return Some(known.plain.expression.sql_type().clone());
         }
         let known = self.planned.known.borrow();
         known.as_ref().and_then(|(_, plan)| plan.columns().first()).map(|column| column.sql_type.clone())
@@ -251,7 +269,7 @@ impl Computed {
 
     /// It was resolved, and reads nothing but variables.
     pub fn is_plain<H: Host>(&self, host: &H) -> bool {
-        self.plain.borrow().as_ref().is_some_and(|(settings, _)| *settings == host.settings())
+        self.plain.borrow().as_ref().is_some_and(|known| known.settings == host.settings())
     }
 
     /// Finds out of which kind it is.
@@ -270,7 +288,10 @@ impl Computed {
 
     fn classify<H: Host>(&self, plan: &Plan, host: &H) {
         let version = PlanVersion { catalog: plan.catalog_version, settings: host.settings() };
-        *self.plain.borrow_mut() = plain(plan).map(|plain| (version.settings, plain));
+        *self.plain.borrow_mut() = plain(plan).map(|plain| {
+            let user_variables = plan.user_variables.clone();
+            KnownPlain { settings: version.settings, user_variables, plain }
+        });
         let calls = calls(plan).map(Rc::new);
         *self.calls.borrow_mut() = Some(KnownCalls { version, is_everywhere: calls.is_none(), calls });
     }
@@ -302,7 +323,7 @@ fn single_value(plan: &Plan) -> Option<(&QueryPlan, &Block)> {
         && block.filter.is_none()
         && block.late_filter.is_none()
         && block.limit.is_none()
-        && plan.reusable;
+        && plan.reusable_inside;
     is_single.then_some((query, block))
 }
 
@@ -317,7 +338,7 @@ fn plain(plan: &Plan) -> Option<Plain> {
 
 /// The calls of a plan that reads nothing but parameters and what stored functions yield.
 fn calls(plan: &Plan) -> Option<Calls> {
-    let (query, block) = single_value(plan)?;
+    let (query, block) = single_value(plan).filter(|_| plan.reusable)?;
     let mut list = Vec::with_capacity(query.constants.len() + block.subqueries.len());
     for constant in query.constants.iter().filter(|constant| !constant.exists) {
         list.push(call(&constant.plan, &[], ResultPlace::Parameter(constant.slot))?);

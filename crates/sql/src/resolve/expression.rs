@@ -24,9 +24,9 @@ impl<'a> Resolver<'a> {
             ast::Expr::Default(column) => self.default_value(column.as_deref()),
             ast::Expr::InsertedValue(column) => self.inserted_value(column),
             ast::Expr::UserVariable(name) => {
-                self.uncacheable = true;
                 self.names_variables = true;
                 let sql_type = self.environment.variables.user_variable_type(name);
+                self.user_variables.push((name.to_lowercase(), sql_type.clone()));
                 build::user_variable(name, sql_type, context)
             }
             ast::Expr::AssignUserVariable { name, value } => {

@@ -139,8 +139,10 @@ pub struct Resolver<'a> {
     pub changed: Vec<(TableId, String)>,
     /// They may read them by other names, as their rows are read before anything is changed: INSERT of one row.
     pub other_names_may_be_read: bool,
-    /// The plan depends on things that change between executions (system variables, user variable types).
+    /// The plan depends on things that change between executions (system variables).
     pub uncacheable: bool,
+    /// It depends on the types of these user variables. Names are in lower case; `None`: it was never set.
+    pub user_variables: Vec<(String, Option<SqlType>)>,
     /// The next query is that of an UPDATE or DELETE.
     pub no_aggregates: bool,
     /// Arguments of an aggregate are being resolved to see whose columns they read.
@@ -300,6 +302,7 @@ impl<'a> Resolver<'a> {
             changed: Vec::new(),
             other_names_may_be_read: false,
             uncacheable: false,
+            user_variables: Vec::new(),
             no_aggregates: false,
             is_trial: false,
             wants_literals: false,

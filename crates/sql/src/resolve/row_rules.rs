@@ -205,12 +205,13 @@ impl Resolver<'_> {
             parsed = computed_by_part(parsed);
         }
         self.uncacheable = false;
+        let variables = self.user_variables.len();
         let before = self.block().subquery_count();
         let expression = self.expression(&parsed).map_err(|error| match owner.kind {
             OwnerKind::Check => unknown_column(error, owner.name),
             OwnerKind::Column | OwnerKind::Index => error,
         })?;
-        if self.uncacheable {
+        if self.uncacheable || self.user_variables.len() > variables {
             return Err(owner.no_variables());
         }
         if self.block().subquery_count() > before {

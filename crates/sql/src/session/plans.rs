@@ -38,6 +38,11 @@ pub struct Plan {
     /// Columns of these that it reads: table and position.
     pub columns_read: Vec<(TableId, usize)>,
     pub reusable: bool,
+    /// User variables that it reads, in lower case, and their types: as long as they have these, a program may run it again even if
+    /// it is not reusable otherwise.
+    pub user_variables: Vec<(String, Option<SqlType>)>,
+    /// It depends on nothing else that changes.
+    pub reusable_inside: bool,
     /// Made with parameters for literals it misses an index.
     pub wants_literals: bool,
     /// Parameters that must be dates if they are texts.
@@ -215,7 +220,9 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
     Plan {
         kind,
         catalog_version: resolver.environment.catalog.version,
-        reusable: !resolver.uncacheable,
+        reusable: !resolver.uncacheable && resolver.user_variables.is_empty(),
+        reusable_inside: !resolver.uncacheable,
+        user_variables: std::mem::take(&mut resolver.user_variables),
         wants_literals: resolver.wants_literals,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         warnings: std::mem::take(&mut resolver.warnings),

@@ -83,6 +83,16 @@ impl SessionState {
         }
     }
 
+    /// The user variables, with names in lower case, have these types.
+    pub fn has_variable_types(&self, types: &[(String, Option<SqlType>)]) -> bool {
+        if types.is_empty() {
+            return true;
+        }
+        let variables = self.user_variables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut types = types.iter();
+        types.all(|(name, sql_type)| variables.get(name).map(|(_, known)| known) == sql_type.as_ref())
+    }
+
     /// A stored program of this database begins; what is put back behind it, if that is another one.
     pub fn enter_database(&mut self, database: &str) -> Option<Option<String>> {
         let is_other = self.database.as_deref() != Some(database);
