@@ -59,6 +59,8 @@ pub struct Parameter {
     pub coercibility: Coercibility,
     /// The type is a guess until the parameter meets another operand, whose type it then takes.
     pub untyped: bool,
+    /// What the statement calls it, if that is not `?`: a variable of a stored program.
+    pub name: Option<Arc<str>>,
 }
 
 /// A column of the input row.
@@ -187,7 +189,22 @@ impl Expr {
     /// A slot of `EvalContext::parameters` whose type is known: an outer column, a subquery's result, a literal of a
     /// cached plan.
     pub fn parameter(index: usize, sql_type: SqlType, nullable: bool, coercibility: Coercibility) -> Expr {
-        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped: false }))
+        Expr::Parameter(Box::new(Parameter {
+            index,
+            sql_type,
+            nullable,
+            coercibility,
+            untyped: false,
+            name: None,
+        }))
+    }
+
+    /// A parameter as messages call it.
+    pub fn called(mut self, name: &str) -> Expr {
+        if let Expr::Parameter(parameter) = &mut self {
+            parameter.name = Some(Arc::from(name));
+        }
+        self
     }
 
     /// Of the values that it yields.

@@ -37,6 +37,7 @@ pub fn untyped_parameter(index: usize, ctx: &BuildContext<'_>) -> Expr {
         nullable: true,
         coercibility: Coercibility::Coercible,
         untyped: true,
+        name: None,
     }))
 }
 

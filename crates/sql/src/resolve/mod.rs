@@ -110,6 +110,8 @@ pub struct Resolver<'a> {
     pub tables_of_definers: Vec<usize>,
     /// Views that it reads, and those within those.
     pub views_used: Vec<Arc<View>>,
+    /// Those that the statement writes through, the outermost first.
+    pub written_through: Vec<view::WrittenView>,
     /// The views whose queries are being resolved, outermost first.
     pub views_inside: Vec<&'a Arc<View>>,
     /// User or system variables were read.
@@ -213,6 +215,7 @@ impl<'a> Resolver<'a> {
             tables_used: Vec::new(),
             tables_of_definers: Vec::new(),
             views_used: Vec::new(),
+            written_through: Vec::new(),
             views_inside: Vec::new(),
             names_variables: false,
             calls_programs: false,

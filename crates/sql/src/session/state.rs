@@ -12,6 +12,7 @@ use crate::account::AccountKey;
 use crate::account::access::Access;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::ConnectInfo;
+use crate::program::set_inside::SetInside;
 use crate::server::Server;
 use crate::user_locks::SessionLocks;
 
@@ -46,6 +47,8 @@ pub struct SessionState {
     pub warning_count: usize,
     /// What SIGNAL said of the first of them.
     pub signalled: Option<Arc<Signalled>>,
+    /// System variables that functions and triggers of the running statement have set.
+    pub set_inside: Option<Box<SetInside>>,
     pub locks: SessionLocks,
 }
 
@@ -79,6 +82,7 @@ impl SessionState {
             warnings: Vec::new(),
             warning_count: 0,
             signalled: None,
+            set_inside: None,
             locks: SessionLocks { table: Arc::clone(&server.user_locks), connection: info.connection_id },
         }
     }
