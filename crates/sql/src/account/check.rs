@@ -13,7 +13,7 @@ use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
-use crate::resolve::view::{WrittenView, broken};
+use crate::plan::{WrittenView, invalid_view};
 use crate::server::Server;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::{Session, SessionShared};
@@ -352,7 +352,7 @@ impl Written<'_> {
                 with_default_roles(catalog, definer, |definer| check(Some(definer), inside).is_ok())
             });
             if !may {
-                return Err(broken(view));
+                return Err(invalid_view(view));
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! CREATE TABLE: from columns, LIKE another table, or AS the result of a query.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Table};
@@ -288,6 +289,8 @@ pub async fn fill(
 ) -> Result<Affected> {
     let (defaults, rules) = defaults::resolve(session, table)?;
     let plan = InsertPlan {
+        calls: HashMap::new(),
+        duplicate_calls: HashMap::new(),
         table: Arc::clone(table),
         targets,
         source: InsertSource::Query(Arc::new(query)),

@@ -8,6 +8,7 @@ use shoal_txn::new_row::{AutoIncrementSettings, duplicate_entry};
 use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
+use super::calls::with_calls;
 use super::foreign::{prepare_delete, prepare_update, warn};
 use super::row::{RowBuilder, implicit_default};
 use super::rules::column_value;
@@ -43,7 +44,10 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         InsertSource::Values(rows) => {
             for (done, row) in rows.iter().enumerate() {
                 run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
-                let values = run.values_of(row, ctx)?;
+                let values = match plan.calls.is_empty() {
+                    true => run.values_of(row, ctx)?,
+                    false => run.values_with_calls(done, row, ctx).await?,
+                };
                 run.add_after_triggers(values, ctx).await?;
                 sleep_if_asked(ctx).await?;
                 run.flush_if_full(ctx).await?;
@@ -159,14 +163,47 @@ impl<'p> Insertion<'p> {
                 None => self.default_of(column, ctx)?,
             };
         }
+        self.read_defaults(row, &mut values, ctx)?;
+        Ok(values)
+    }
+
+    /// The same where some of the values call functions with columns.
+    async fn values_with_calls(
+        &mut self,
+        number: usize,
+        row: &[Option<Expr>],
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<Vec<Value>> {
+        self.row_number += 1;
+        let plan = self.plan;
+        let mut values = self.defaults(ctx)?;
+        for (place, (&column, expression)) in plan.targets.iter().zip(row).enumerate() {
+            values[column] = match expression {
+                Some(expression) => {
+                    let calls = plan.calls.get(&(number, place)).map_or(&[][..], Vec::as_slice);
+                    let (builder, row_number) = (&self.builder, self.row_number);
+                    let value = |inner: &mut ExecContext<'_>| {
+                        column_value(column, expression, &values[..], builder, row_number, &mut inner.eval)
+                    };
+                    with_calls(calls, &values, ctx, value).await?
+                }
+                None => self.default_of(column, ctx)?,
+            };
+        }
+        self.read_defaults(row, &mut values, ctx)?;
+        Ok(values)
+    }
+
+    /// Defaults that read other columns, where the row gives no value.
+    fn read_defaults(&self, row: &[Option<Expr>], values: &mut [Value], ctx: &mut ExecContext<'_>) -> Result<()> {
         for (column, expression) in &self.plan.rules.reading_defaults {
             let place = self.plan.targets.iter().position(|target| target == column);
             if place.is_none_or(|place| row[place].is_none()) {
                 values[*column] =
-                    column_value(*column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?;
+                    column_value(*column, expression, &*values, &self.builder, self.row_number, &mut ctx.eval)?;
             }
         }
-        Ok(values)
+        Ok(())
     }
 
     /// Adds a row, as BEFORE INSERT triggers leave it.
@@ -474,8 +511,10 @@ impl<'p> Insertion<'p> {
         values.extend(source);
         let mut builder = RowBuilder::for_update(&table, self.plan.ignore, &ctx.eval);
         builder.null_is_default = self.builder.null_is_default;
-        for (column, expression) in &self.plan.on_duplicate {
-            let value = expression.eval(&values[..], &mut ctx.eval)?;
+        for (place, (column, expression)) in self.plan.on_duplicate.iter().enumerate() {
+            let calls = self.plan.duplicate_calls.get(&place).map_or(&[][..], Vec::as_slice);
+            let value =
+                with_calls(calls, &values, ctx, |inner| expression.eval(&values[..], &mut inner.eval)).await?;
             let collation = expression.sql_type().collation;
             values[*column] = builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
         }

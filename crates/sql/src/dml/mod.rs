@@ -1,5 +1,6 @@
 //! Statements that change rows: resolved into plans, then run.
 
+mod calls;
 pub mod delete;
 pub mod foreign;
 pub mod insert;
@@ -13,6 +14,7 @@ pub mod triggered;
 pub mod triggers;
 pub mod update;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_cluster::Table;
@@ -23,6 +25,7 @@ use self::rules::RowRules;
 use self::triggers::TableTriggers;
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
 use crate::table_usage::TableCounts;
+use calls::Calls;
 
 /// Rows that a statement changes one by one between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 64;
@@ -57,6 +60,10 @@ pub struct InsertPlan {
     pub ignore: bool,
     /// Assignments over (existing row, new row): the new row's columns come after the existing row's.
     pub on_duplicate: Vec<(usize, Expr)>,
+    /// Functions that values of VALUES call with columns: by the row and the place in it.
+    pub calls: HashMap<(usize, usize), Calls>,
+    /// The same of assignments.
+    pub duplicate_calls: HashMap<usize, Calls>,
     /// Slots of subqueries.
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub usage: Arc<TableCounts>,

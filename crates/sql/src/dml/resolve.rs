@@ -1,5 +1,6 @@
 //! INSERT, UPDATE and DELETE: from syntax to plans.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_cluster::Table;
@@ -9,12 +10,13 @@ use shoal_parser::ast::{self, DeleteTarget};
 use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
+use super::calls::Calls;
 use super::row::on_update_columns;
 use super::rules::{Check, RowRules, refuse_value};
 use super::update::is_changed_as_found;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
-use crate::plan::{AccessPath, SortKey, TableInput};
+use crate::plan::{AccessPath, QueryBody, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
 use crate::resolve::view::WritableTarget;
@@ -29,12 +31,18 @@ impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
         let (target, targets) = self.insert_target(statement)?;
         let table = Arc::clone(&target.table);
-        let mut source_columns = Vec::new();
+        let (mut source_columns, mut calls) = (Vec::new(), HashMap::new());
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
                 self.open_values(&target)?;
                 let mut resolved = Vec::with_capacity(rows.len());
-                self.insert_rows(&table, rows, &targets, statement.columns.is_none(), &mut resolved)?;
+                self.insert_rows(
+                    &table,
+                    rows,
+                    &targets,
+                    statement.columns.is_none(),
+                    (&mut resolved, &mut calls),
+                )?;
                 InsertSource::Values(resolved)
             }
             ast::InsertSource::Query(query) => {
@@ -55,7 +63,7 @@ impl Resolver<'_> {
                 InsertSource::Query(Arc::new(plan))
             }
         };
-        self.insert_plan(statement, &target, targets, source, &source_columns)
+        self.insert_plan(statement, &target, targets, (source, calls), &source_columns)
     }
 
     /// The same for VALUES of many rows; other sessions have their turns in between.
@@ -68,12 +76,12 @@ impl Resolver<'_> {
         let (target, targets) = self.insert_target(statement)?;
         let table = Arc::clone(&target.table);
         self.open_values(&target)?;
-        let mut resolved = Vec::with_capacity(rows.len());
+        let (mut resolved, mut calls) = (Vec::with_capacity(rows.len()), HashMap::new());
         for part in rows.chunks(ROWS_PER_TURN) {
-            self.insert_rows(&table, part, &targets, statement.columns.is_none(), &mut resolved)?;
+            self.insert_rows(&table, part, &targets, statement.columns.is_none(), (&mut resolved, &mut calls))?;
             interrupt.check_between_batches().await?;
         }
-        self.insert_plan(statement, &target, targets, InsertSource::Values(resolved), &[])
+        self.insert_plan(statement, &target, targets, (InsertSource::Values(resolved), calls), &[])
     }
 
     /// The table and the columns that get values; their block is open then.
@@ -99,14 +107,14 @@ impl Resolver<'_> {
         statement: &ast::Insert,
         target: &WritableTarget,
         targets: Vec<usize>,
-        source: InsertSource,
+        (source, calls): (InsertSource, HashMap<(usize, usize), Calls>),
         source_columns: &[crate::frontend::ResultColumn],
     ) -> Result<InsertPlan> {
         let table = Arc::clone(&target.table);
         let mut rules = self.row_rules(&table)?;
         rules.checks.extend(check_option(target));
         let defaults = self.defaults(&table, &rules)?;
-        let on_duplicate = self.on_duplicate(statement, target, source_columns)?;
+        let (on_duplicate, duplicate_calls) = self.on_duplicate(statement, target, source_columns)?;
         let state = self.close_block();
         if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
             return Err(Error::unsupported("a correlated subquery in INSERT"));
@@ -121,6 +129,8 @@ impl Resolver<'_> {
             replace: statement.replace,
             ignore: statement.ignore,
             on_duplicate,
+            calls,
+            duplicate_calls,
             constants: state.constants,
         })
     }
@@ -148,6 +158,15 @@ impl Resolver<'_> {
         Ok(expression)
     }
 
+    /// The calls of functions that the value just resolved makes with columns. Errors: 1235, it reads rows for each row.
+    fn take_calls(&mut self) -> Result<Calls> {
+        let calls = std::mem::take(&mut self.block().subqueries);
+        match calls.iter().all(|call| matches!(call.plan.body, QueryBody::Call(_))) {
+            true => Ok(calls),
+            false => Err(Error::unsupported("a correlated subquery in INSERT")),
+        }
+    }
+
     /// Adds rows of VALUES to those before them.
     fn insert_rows(
         &mut self,
@@ -155,17 +174,22 @@ impl Resolver<'_> {
         rows: &[Vec<ast::Expr>],
         targets: &[usize],
         all_columns: bool,
-        resolved: &mut Vec<Vec<Option<Expr>>>,
+        (resolved, calls): (&mut Vec<Vec<Option<Expr>>>, &mut HashMap<(usize, usize), Calls>),
     ) -> Result<()> {
         for row in rows {
             if row.len() != targets.len() && !(row.is_empty() && all_columns) {
                 return Err(super::insert::wrong_value_count(resolved.len() + 1));
             }
-            let values = row.iter().zip(targets).map(|(value, &column)| match value {
+            let values = row.iter().zip(targets).enumerate().map(|(place, (value, &column))| match value {
                 ast::Expr::Default(None) => Ok(None),
                 value => {
                     refuse_value(&table.schema, column)?;
-                    self.expression_for(table, column, value).map(Some)
+                    let expression = self.expression_for(table, column, value)?;
+                    let own = self.take_calls()?;
+                    if !own.is_empty() {
+                        calls.insert((resolved.len(), place), own);
+                    }
+                    Ok(Some(expression))
                 }
             });
             let mut values = values.collect::<Result<Vec<_>>>()?;
@@ -200,9 +224,9 @@ impl Resolver<'_> {
         statement: &ast::Insert,
         target: &WritableTarget,
         source: &[crate::frontend::ResultColumn],
-    ) -> Result<Vec<(usize, Expr)>> {
+    ) -> Result<(Vec<(usize, Expr)>, HashMap<usize, Calls>)> {
         if statement.on_duplicate.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), HashMap::new()));
         }
         let table = &target.table;
         let mut new_row = ScopeTable { name: NEW_ROW.to_owned(), database: String::new(), ..target.scope.clone() };
@@ -231,6 +255,7 @@ impl Resolver<'_> {
         }
         let columns = table.schema.columns.len();
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
+        let mut calls = HashMap::new();
         for assignment in &statement.on_duplicate {
             let column = target.column(&assignment.column)?;
             if is_generated_default(table, column, &assignment.value)? {
@@ -240,13 +265,23 @@ impl Resolver<'_> {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(table, column, value)?,
             };
-            let value = value.map_columns(&mut |position| match position {
+            let mut place = |position: usize| match position {
                 position if has_alias && position >= first + columns => position - columns,
                 position => position,
-            });
-            assignments.push((column, value));
+            };
+            let mut own = self.take_calls()?;
+            for call in &mut own {
+                call.visit_row_expressions(&mut |expression| {
+                    let present = std::mem::replace(expression, Expr::null());
+                    *expression = present.map_columns(&mut place);
+                });
+            }
+            if !own.is_empty() {
+                calls.insert(assignments.len(), own);
+            }
+            assignments.push((column, value.map_columns(&mut place)));
         }
-        Ok(assignments)
+        Ok((assignments, calls))
     }
 
     /// The plan of an UPDATE, in the form that fits it.

@@ -9,6 +9,7 @@ pub mod access;
 pub mod choose;
 pub mod joins;
 pub mod row_order;
+mod written_view;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use shoal_types::SqlType;
 
 use crate::frontend::ResultColumn;
 pub use access::{AccessPath, ColumnRange, PartAccess, RangeBound};
+pub use written_view::{WrittenView, invalid_view};
 
 /// A query with a result.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 use super::computed::Computed;
 use super::host::{Host, Inside};
 use super::settings::ProgramSettings;
+use crate::variables::inside::SetInside;
 use crate::variables::registry::Definition;
 use crate::variables::{SessionVariables, set};
 
@@ -30,16 +31,6 @@ const OF_SESSION: [&str; 12] = [
 /// What a program brings along.
 const OF_PROGRAM: [&str; 4] =
     ["sql_mode", "character_set_client", "character_set_connection", "collation_connection"];
-
-/// What programs in the running statement have set.
-pub struct SetInside {
-    /// All of the session's variables, as they are now.
-    pub variables: Rc<SessionVariables>,
-    /// Plans depend on it: it differs after each SET.
-    pub key: u64,
-    /// What the session is given.
-    pub set: Vec<(&'static Definition, String)>,
-}
 
 /// What an assignment comes to.
 pub enum Effect {

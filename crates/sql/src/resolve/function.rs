@@ -34,8 +34,12 @@ impl Resolver<'_> {
         }
         self.calls_programs = true;
         let (mut outer, mut arguments) = (Vec::new(), Vec::with_capacity(call.arguments.len()));
+        let calls_once = self.block().calls_once;
         for argument in self.expressions(&call.arguments)? {
-            if argument.columns_used().is_empty() {
+            // In VALUES, other calls of columns yield parameters.
+            let mut takes_call =
+                || calls_once && argument.parameters_used().iter().any(|slot| self.block().has_call(*slot));
+            if argument.columns_used().is_empty() && !takes_call() {
                 arguments.push(argument);
                 continue;
             }
@@ -44,9 +48,6 @@ impl Resolver<'_> {
             let sql_type = argument.sql_type().clone();
             arguments.push(Expr::parameter(slot, sql_type, true, Coercibility::Implicit));
             outer.push((slot, argument));
-        }
-        if self.block().calls_once && !outer.is_empty() {
-            return Err(Error::unsupported("a stored function of columns in INSERT"));
         }
         let sql_type = signature.returns.unwrap_or_default();
         let name = call.name.value.clone();

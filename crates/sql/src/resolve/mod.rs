@@ -30,7 +30,7 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 use crate::databases;
 use crate::information_schema::{self, VirtualTable};
-use crate::plan::QueryPlan;
+use crate::plan::{QueryPlan, WrittenView};
 use crate::table_usage::TableCounts;
 pub use locals::Locals;
 use scope::{Dependence, Scope};
@@ -111,7 +111,7 @@ pub struct Resolver<'a> {
     /// Views that it reads, and those within those.
     pub views_used: Vec<Arc<View>>,
     /// Those that the statement writes through, the outermost first.
-    pub written_through: Vec<view::WrittenView>,
+    pub written_through: Vec<WrittenView>,
     /// The views whose queries are being resolved, outermost first.
     pub views_inside: Vec<&'a Arc<View>>,
     /// User or system variables were read.
@@ -175,6 +175,11 @@ pub enum Clause {
 }
 
 impl BlockState {
+    /// A call of a function, where calls yield parameters, yields this one.
+    pub fn has_call(&self, slot: usize) -> bool {
+        self.subqueries.iter().any(|call| call.position == slot)
+    }
+
     /// Of every kind that there are so far.
     pub fn subquery_count(&self) -> usize {
         self.subqueries.len() + self.late_subqueries.len() + self.constants.len()

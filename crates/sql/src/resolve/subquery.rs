@@ -154,18 +154,25 @@ impl Resolver<'_> {
         let is_single = matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
         let is_once = self.block().calls_once || !resolved.plan.is_run_each_time();
         let is_call = matches!(resolved.plan.body, crate::plan::QueryBody::Call(_));
-        let is_sometimes = is_call && self.block().sometimes > 0 && !self.block().calls_once;
+        let is_sometimes = is_call && self.block().sometimes > 0;
         let constant = resolved.outer.is_empty() && is_single && is_once && !is_sometimes;
+        let coercibility = match sql_type.is_string() {
+            true => shoal_expr::Coercibility::Implicit,
+            false => shoal_expr::Coercibility::Numeric,
+        };
         if constant {
             let slot = self.next_slot;
             self.next_slot += 1;
             let exists = matches!(kind, SubqueryKind::Exists);
             self.block().constants.push(ConstantSubquery { plan: Arc::new(resolved.plan), slot, exists });
-            let coercibility = if sql_type.is_string() {
-                shoal_expr::Coercibility::Implicit
-            } else {
-                shoal_expr::Coercibility::Numeric
-            };
+            return Expr::parameter(slot, sql_type, nullable, coercibility);
+        }
+        if is_call && self.block().calls_once {
+            let slot = self.next_slot;
+            self.next_slot += 1;
+            let plan = Arc::new(resolved.plan);
+            let call = SubqueryColumn { plan, kind, outer: resolved.outer, needed: None, position: slot };
+            self.block().subqueries.push(call);
             return Expr::parameter(slot, sql_type, nullable, coercibility);
         }
         let block = self.block();

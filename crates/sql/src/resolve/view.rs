@@ -12,16 +12,10 @@ use super::from::rename_columns;
 use super::scope::ScopeTable;
 use super::{Clause, ResolvedQuery, Resolver, TableTarget};
 use crate::account::{self, Privileges};
+use crate::plan::{WrittenView, invalid_view};
 
 /// Views within views.
 const DEPTH_MAX: usize = 60;
-
-/// A view that rows are written through: its columns' names, with the columns of the table that they are.
-#[derive(Clone, Debug)]
-pub struct WrittenView {
-    pub view: Arc<View>,
-    pub columns: Vec<(String, usize)>,
-}
 
 /// What a statement that changes rows names: a table, or a view that is one.
 pub struct WritableTarget {
@@ -211,7 +205,7 @@ impl<'a> Resolver<'a> {
             let message = format!("`{}`.`{}` contains view recursion", view.database, view.name);
             return Err(Error::new(ErrorCode::ViewRecursive, message));
         }
-        let Some(query) = parsed(&view.query) else { return Err(broken(view)) };
+        let Some(query) = parsed(&view.query) else { return Err(invalid_view(view)) };
         let (common, cacheable) = (std::mem::take(&mut self.common_tables), !self.uncacheable);
         let (used_before, views_before) = (self.tables_used.len(), self.views_used.len());
         self.views_inside.push(view);
@@ -236,7 +230,7 @@ impl<'a> Resolver<'a> {
         for inside in self.views_used.drain(views_before..) {
             let rights = account::of_account(catalog, &view.definer, true, &inside.database, &inside.name);
             if !rights.contains(Privileges::SELECT) {
-                return Err(broken(view));
+                return Err(invalid_view(view));
             }
         }
         for (position, table) in self.tables_used.iter().enumerate().skip(used_before) {
@@ -246,7 +240,7 @@ impl<'a> Resolver<'a> {
             let (database, name) = (&table.schema.database, &table.schema.name);
             let rights = account::of_account(catalog, &view.definer, true, database, name);
             if !rights.contains(Privileges::SELECT) {
-                return Err(broken(view));
+                return Err(invalid_view(view));
             }
         }
         self.tables_of_definers.extend(used_before..self.tables_used.len());
@@ -329,15 +323,5 @@ fn invalid(view: &View, error: Error) -> Error {
         ErrorCode::ViewWrongList,
         ErrorCode::NonUniq,
     ];
-    if OF_NAMES.iter().any(|code| error.is(*code)) { broken(view) } else { error }
-}
-
-/// Error 1356.
-pub fn broken(view: &View) -> Error {
-    let message = format!(
-        "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to \
-         use them",
-        view.database, view.name
-    );
-    Error::new(ErrorCode::ViewInvalid, message)
+    if OF_NAMES.iter().any(|code| error.is(*code)) { invalid_view(view) } else { error }
 }

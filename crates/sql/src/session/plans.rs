@@ -13,8 +13,7 @@ use super::Interrupt;
 use crate::counters::Counter;
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, UpdatePlan};
 use crate::information_schema::VirtualTable;
-use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
-use crate::resolve::view::WrittenView;
+use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan, WrittenView};
 use crate::resolve::{ResolveEnvironment, Resolver};
 use crate::table_usage::TableCounts;
 

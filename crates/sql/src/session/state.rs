@@ -12,9 +12,9 @@ use crate::account::AccountKey;
 use crate::account::access::Access;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::ConnectInfo;
-use crate::program::set_inside::SetInside;
 use crate::server::Server;
 use crate::user_locks::SessionLocks;
+use crate::variables::inside::SetInside;
 
 /// What a user variable takes besides its name and its text.
 const VARIABLE_BYTES: usize = size_of::<(String, (Value, SqlType))>();
