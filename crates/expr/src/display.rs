@@ -17,7 +17,7 @@ impl Display for Expr {
                 }
                 other => write!(f, "'{}'", printable(&other.as_text())),
             },
-            Expr::Parameter(_) => f.write_char('?'),
+            Expr::Parameter(parameter) => f.write_str(parameter.name.as_deref().unwrap_or("?")),
             Expr::Column(column) if column.name.is_empty() => write!(f, "column {}", column.position),
             Expr::Column(column) => f.write_str(&column.name),
             Expr::Call(call) => call.fmt(f),

@@ -61,6 +61,8 @@ pub struct Parameter {
     pub untyped: bool,
     /// It stands for a constant of the statement, not for a column of a query around.
     pub is_constant: bool,
+    /// What the statement calls it, if that is not `?`: a variable of a stored program.
+    pub name: Option<Arc<str>>,
 }
 
 /// A column of the input row.
@@ -189,14 +191,31 @@ impl Expr {
     /// A slot of `EvalContext::parameters` whose type is known: an outer column, a subquery's result, a literal of a
     /// cached plan.
     pub fn parameter(index: usize, sql_type: SqlType, nullable: bool, coercibility: Coercibility) -> Expr {
-        let (untyped, is_constant) = (false, false);
-        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped, is_constant }))
+        Expr::typed_parameter(index, sql_type, nullable, coercibility, false)
     }
 
     /// The same of what stands for a constant of the statement.
     pub fn constant_parameter(index: usize, sql_type: SqlType, coercibility: Coercibility) -> Expr {
-        let (nullable, untyped, is_constant) = (true, false, true);
-        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped, is_constant }))
+        Expr::typed_parameter(index, sql_type, true, coercibility, true)
+    }
+
+    fn typed_parameter(
+        index: usize,
+        sql_type: SqlType,
+        nullable: bool,
+        coercibility: Coercibility,
+        is_constant: bool,
+    ) -> Expr {
+        let (untyped, name) = (false, None);
+        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped, is_constant, name }))
+    }
+
+    /// A parameter as messages call it.
+    pub fn called(mut self, name: &str) -> Expr {
+        if let Expr::Parameter(parameter) = &mut self {
+            parameter.name = Some(Arc::from(name));
+        }
+        self
     }
 
     /// Of the values that it yields.

@@ -34,7 +34,7 @@ const LISTEN_BACKLOG: i32 = 1024;
 /// Threads of a worker for password hashing; they exist only while one is being checked.
 const BLOCKING_THREADS: usize = 2;
 /// Of a worker thread: stored programs that call each other are on its stack together. What is not used of it takes no memory.
-const STACK_BYTES: usize = 16 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 /// Called on each worker's thread, inside its runtime, before the first connection: to spawn what else lives there.
 pub type WorkerStart = Arc<dyn Fn(usize) + Send + Sync>;
@@ -217,6 +217,7 @@ struct WorkerThread<F: Frontend> {
 
 impl<F: Frontend + Send + Sync> WorkerThread<F> {
     fn run(self) {
+        shoal_sql::note_stack(STACK_BYTES);
         // A system that does not let it only serves a little later.
         let _ = time_slice::shorten();
         let options =

@@ -380,6 +380,7 @@ impl History {
                 match record.answer {
                     Some(Answer::Committed(_)) => (*low, *high) = (*low + amount, *high + amount),
                     Some(Answer::NotCommitted) => {}
+                    Some(Answer::Unknown) | None if amount < 0 => *low += amount,
                     Some(Answer::Unknown) | None => *high += amount,
                 }
             }

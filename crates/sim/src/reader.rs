@@ -9,7 +9,7 @@ use crate::message::{Answer, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::session::{Reader, Work};
 use crate::sights::Sight;
-use crate::tables::check_parents;
+use crate::tables::check_tables;
 
 impl Process {
     fn reader(&mut self, id: u64) -> Option<&mut Reader> {
@@ -40,7 +40,8 @@ impl Process {
         if let Err(error) = env.ctx.history.check_rows(&rows, told, &format!("the snapshot at {snapshot}")) {
             env.ctx.accuse(error);
         }
-        if let Err(error) = check_parents(&beside, &format!("the snapshot at {snapshot}")) {
+        if let Err(error) = check_tables(&beside, rows.values().flatten(), &format!("the snapshot at {snapshot}"))
+        {
             env.ctx.accuse(error);
         }
         if env.ctx.history.saw_lists(began_at, &rows) {

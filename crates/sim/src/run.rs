@@ -13,7 +13,7 @@ use crate::rows::*;
 use crate::script::{Kind, Script, Task};
 use crate::sights::Sights;
 use crate::table_rows::rows_of_tables;
-use crate::tables::{TableRow, check_parents, schemas};
+use crate::tables::{TableRow, check_tables, schemas};
 use crate::world::World;
 
 const OPENING_LIMIT_US: u64 = 10_000_000;
@@ -196,7 +196,7 @@ impl World {
         let versions = rows.remove(&knobs.meta()).unwrap_or_default();
         let told = self.ctx.history.committed.len();
         self.ctx.history.check_rows(&rows, told, "the end")?;
-        check_parents(&beside, "the end")?;
+        check_tables(&beside, rows.values().flatten(), "the end")?;
         self.ctx.history.check_counters(&rows)?;
         self.ctx.history.requests.check_end(&rows)?;
         for (id, rows) in &rows {

@@ -161,12 +161,14 @@ impl Session {
                 let written = [WrittenRow { new: &new, old: None }];
                 refused(lock_parents(self, &keys, &table, &written).await?)?;
                 self.ask(self.knobs.partition_of(row.0), Operation::InsertRow(id, row)).await;
+                self.run_trigger(id, 1).await;
             }
             Statement::Delete(_, row) => {
                 let Some(k) = self.read(id, row, Some(LockMode::Exclusive)).await else { return Ok(()) };
                 let old = table.encode((row, k));
                 delete_children(self, &keys, &table, &[old], &mut Gone::default()).await?;
                 self.ask(self.knobs.partition_of(row), Operation::RemoveRow(id, row)).await;
+                self.run_trigger(id, -1).await;
             }
             Statement::Change(_, row, after) => {
                 let Some(k) = self.read(id, row, Some(LockMode::Exclusive)).await else { return Ok(()) };
@@ -179,6 +181,13 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// What a trigger after INSERT or DELETE does.
+    async fn run_trigger(&mut self, table: TableId, rows: i32) {
+        if table == RESTRICTING {
+            self.ask(self.knobs.partition_of(COUNTED), Operation::Add(COUNTED, rows)).await;
+        }
     }
 
     async fn write(&mut self, table: TableId, old: Row, new: Option<Row>) {

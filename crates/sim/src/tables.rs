@@ -10,7 +10,7 @@ use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::*;
 
-use crate::rows::{Row, schema};
+use crate::rows::{OWNERS, Row, schema};
 
 /// Refers to nobody.
 pub const PARENT: TableId = TableId(20);
@@ -22,6 +22,8 @@ pub const FOLLOWING: TableId = TableId(22);
 pub const FORGETTING: TableId = TableId(23);
 /// Its rows go with those of `FOLLOWING`.
 pub const GRANDCHILD: TableId = TableId(24);
+/// Counts the rows of `RESTRICTING`, as triggers after INSERT and DELETE would. It is one of the counters in the table of everything else.
+pub const COUNTED: i32 = OWNERS - 1;
 /// `k` of a row whose parent is NULL.
 pub const NO_PARENT: i32 = i32::MIN;
 
@@ -144,11 +146,20 @@ impl Lookup<Database> for Database {
     }
 }
 
-/// At any moment every row whose `k` is not NULL has its parent.
+/// At any moment every row whose `k` is not NULL has its parent, and `others` say how many rows there are that triggers count.
 ///
 /// # Errors
-/// One has not.
-pub fn check_parents(rows: &[TableRow], whence: &str) -> Result<(), String> {
+/// One has not; there are more of them, or less.
+pub fn check_tables<'r>(
+    rows: &[TableRow],
+    others: impl IntoIterator<Item = &'r Row>,
+    whence: &str,
+) -> Result<(), String> {
+    let counted = others.into_iter().find(|(id, _)| *id == COUNTED).map_or(0, |&(_, count)| count);
+    let present = rows.iter().filter(|(table, _)| *table == RESTRICTING).count();
+    if counted as usize != present {
+        return Err(format!("{whence}: triggers have counted {counted} rows, and {present} are there"));
+    }
     let there: BTreeSet<(TableId, i32)> = rows.iter().map(|&(table, (id, _))| (table, id)).collect();
     for (child, parent, _) in REFERENCES {
         let own = rows.iter().filter(|&&(table, (_, k))| table == child && k != NO_PARENT);

@@ -18,12 +18,15 @@ use tokio::sync::Notify;
 use crate::ddl::publish;
 use crate::program::schedule;
 use crate::program::session_host::run_event;
+use crate::program::stack::note_stack;
 use crate::server::Server;
 
 /// Between two looks at the events.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How much longer a node waits for each one that looks before it.
 const TURN: Duration = Duration::from_millis(300);
+/// As of threads that serve clients.
+const STACK_BYTES: usize = 64 << 20;
 /// Events that run at a time, at this node.
 const RUNNING_MAX: usize = 64;
 /// Runs of one event among them: one that never ends must not keep the others from running.
@@ -70,8 +73,9 @@ impl EventScheduler {
     pub fn start(server: &Arc<Server>, report: fn(&str)) -> std::io::Result<EventScheduler> {
         let stop = Arc::new(Notify::new());
         let (server, stopped) = (Arc::clone(server), Arc::clone(&stop));
-        let builder = std::thread::Builder::new().name("event-scheduler".into()).stack_size(16 << 20);
+        let builder = std::thread::Builder::new().name("event-scheduler".into()).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || {
+            note_stack(STACK_BYTES);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
                 Ok(runtime) => {

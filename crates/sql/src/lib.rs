@@ -64,4 +64,5 @@ mod variables;
 
 pub use account::{Privileges, RequestAccess};
 pub use node_tables::tell_nodes;
+pub use program::stack::note_stack;
 pub use variables::Globals;

@@ -7,7 +7,7 @@ pub use shoal_foreign_keys::{Gone, WrittenRow, constraint_text};
 use shoal_foreign_keys::{Host, KeyBounds, Lookup, ScanLock, Tables};
 use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
-use shoal_types::{Error, Result, TableSchema};
+use shoal_types::{Error, ErrorCode, Result, TableSchema};
 
 use crate::api::{Inserted, KeyRange, LockMode, LockWait, ReadMode, ScanRequest, Visit};
 use crate::new_row::duplicate_entry;
@@ -75,10 +75,14 @@ impl Transaction {
         let schema = &table.schema;
         match self.node().catalog().children_of(&schema.database, &schema.name).first() {
             None => Ok(()),
-            Some(child) => Err(Error::unsupported(format!(
-                "changing table '{}' other than by SQL (a foreign key of table '{}' refers to it)",
-                schema.name, child.schema.name
-            ))),
+            Some(child) => Err(Error::new(
+                ErrorCode::NotSupportedYet,
+                format!(
+                    "Rows of table '{}' can be changed and deleted by SQL statements alone, because a foreign key of table '{}' refers to it: use \
+                     UPDATE, DELETE",
+                    schema.name, child.schema.name
+                ),
+            )),
         }
     }
 

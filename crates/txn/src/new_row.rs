@@ -56,9 +56,13 @@ pub fn check_has_no_rules(table: &Table) -> Result<()> {
         return Ok(());
     }
     let name = &table.schema.name;
-    Err(Error::unsupported(format!(
-        "writing table '{name}' other than by SQL (it has generated columns, CHECK constraints, foreign keys or triggers)"
-    )))
+    Err(Error::new(
+        ErrorCode::NotSupportedYet,
+        format!(
+            "Table '{name}' can be written by SQL statements alone, because it has generated columns, CHECK constraints, foreign keys or triggers: \
+             use INSERT, UPDATE, DELETE"
+        ),
+    ))
 }
 
 /// Error 1364.

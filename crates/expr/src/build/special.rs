@@ -39,6 +39,7 @@ pub fn untyped_parameter(index: usize, ctx: &BuildContext<'_>) -> Expr {
         coercibility: Coercibility::Coercible,
         untyped: true,
         is_constant: true,
+        name: None,
     }))
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use shoal_cluster::{Catalog, Node, Program, RoutineGrant, Table, User};
+use shoal_cluster::{Catalog, Node, Program, RoutineGrant, Table, User, View};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::access::{Access, is_granted, with_roles};
@@ -13,6 +13,7 @@ use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
+use crate::plan::{WrittenView, invalid_view};
 use crate::server::Server;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::{Session, SessionShared};
@@ -204,18 +205,28 @@ pub fn check_plan(asking: &Asking<'_>, plan: &Plan) -> Result<()> {
 }
 
 fn check_plan_in(catalog: &Catalog, asking: &Asking<'_>, plan: &Plan) -> Result<()> {
-    asking.access.look(catalog, |user| check_plan_of(user, asking, plan))
+    asking.access.look(catalog, |user| check_plan_of(user, asking, plan, catalog))
 }
 
-fn check_plan_of(user: Option<&User>, asking: &Asking<'_>, plan: &Plan) -> Result<()> {
+fn check_plan_of(user: Option<&User>, asking: &Asking<'_>, plan: &Plan, catalog: &Catalog) -> Result<()> {
     let has_process = || user.is_some_and(|user| global(user).contains(Privileges::PROCESS));
     if plan.system_tables.iter().any(|&table| information_schema::needs_process(table)) && !has_process() {
         return Err(global_denied("PROCESS"));
     }
-    if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
+    let may_all = user.is_some_and(|user| global(user).contains(Privileges::DATA));
+    if may_all && plan.written_through.is_empty() {
         return Ok(());
     }
-    for view in &plan.views {
+    let is_only_written = |view: &Arc<View>| {
+        let reads = match &plan.kind {
+            PlanKind::Update(UpdatePlan { finder, .. }) | PlanKind::Delete(DeletePlan { finder, .. }) => {
+                reads(finder)
+            }
+            _ => false,
+        };
+        !reads && plan.written_through.iter().any(|through| Arc::ptr_eq(&through.view, view))
+    };
+    for view in plan.views.iter().filter(|view| !is_only_written(view)) {
         check_named(who(asking), user, (&view.database, &view.name), Privileges::SELECT)?;
     }
     for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
@@ -230,23 +241,26 @@ fn check_plan_of(user: Option<&User>, asking: &Asking<'_>, plan: &Plan) -> Resul
         PlanKind::Insert(insert) => {
             let table = &insert.table;
             let shown = insert.targets.iter().copied().filter(|&column| !table.schema.columns[column].hidden);
-            check_columns(asking, user, table, Privileges::INSERT, shown)?;
+            let written = Written { catalog, asking, user, plan, table };
+            written.check(Privileges::INSERT, Some(shown.collect()))?;
             if insert.replace {
-                check_table(asking, user, table, Privileges::DELETE)?;
+                written.check(Privileges::DELETE, None)?;
             }
             if !insert.on_duplicate.is_empty() {
                 let assigned = insert.on_duplicate.iter().map(|(column, _)| *column);
-                check_columns(asking, user, table, Privileges::UPDATE, assigned)?;
+                written.check(Privileges::UPDATE, Some(assigned.collect()))?;
             }
             check_reads(asking, user, plan, Some(table))
         }
         PlanKind::Update(UpdatePlan { finder, assignments, .. }) => {
             let assigned = assignments.iter().map(|(column, _)| *column);
-            check_columns(asking, user, &finder.input.table, Privileges::UPDATE, assigned)?;
+            let written = Written { catalog, asking, user, plan, table: &finder.input.table };
+            written.check(Privileges::UPDATE, Some(assigned.collect()))?;
             check_finder(asking, user, plan, finder)
         }
         PlanKind::Delete(DeletePlan { finder, .. }) => {
-            check_table(asking, user, &finder.input.table, Privileges::DELETE)?;
+            let written = Written { catalog, asking, user, plan, table: &finder.input.table };
+            written.check(Privileges::DELETE, None)?;
             check_finder(asking, user, plan, finder)
         }
         PlanKind::Multi(multi) => {
@@ -265,8 +279,87 @@ fn check_plan_of(user: Option<&User>, asking: &Asking<'_>, plan: &Plan) -> Resul
 /// Finding rows by their contents is reading them.
 fn check_finder(asking: &Asking<'_>, user: Option<&User>, plan: &Plan, finder: &RowFinder) -> Result<()> {
     let table = &finder.input.table;
-    let reads = finder.input.filter.is_some() || !finder.input.access.parts.is_empty() || !finder.order.is_empty();
-    check_reads(asking, user, plan, if reads { None } else { Some(table) })
+    check_reads(asking, user, plan, if reads(finder) { None } else { Some(table) })
+}
+
+fn reads(finder: &RowFinder) -> bool {
+    finder.input.filter.is_some() || !finder.input.access.parts.is_empty() || !finder.order.is_empty()
+}
+
+/// A table that is written, or a view on the way there.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    View(&'a WrittenView),
+    Table(&'a Table),
+}
+
+impl<'a> Place<'a> {
+    fn named(self) -> (&'a str, &'a str) {
+        match self {
+            Place::View(through) => (&through.view.database, &through.view.name),
+            Place::Table(table) => (&table.schema.database, &table.schema.name),
+        }
+    }
+
+    /// What columns of the table are called here.
+    fn names(self, columns: Option<&[usize]>) -> Option<Vec<&'a str>> {
+        let name = |column: &usize| match self {
+            Place::View(through) => {
+                let found = through.columns.iter().find(|(_, position)| position == column);
+                found.map_or("", |(name, _)| name.as_str())
+            }
+            Place::Table(table) => table.schema.columns[*column].name.as_str(),
+        };
+        Some(columns?.iter().map(name).collect())
+    }
+}
+
+/// A table that a plan writes.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    catalog: &'a Catalog,
+    asking: &'a Asking<'a>,
+    user: Option<&'a User>,
+    plan: &'a Plan,
+    table: &'a Table,
+}
+
+impl Written<'_> {
+    /// A privilege on the table, or on these of its columns. Through a view it takes the privilege on the view, and on what is in the view that of
+    /// whoever has defined it, or of whoever uses it, as the view says. Errors: 1142, 1143; 1356, somebody who has defined a view lacks it.
+    fn check(self, needed: Privileges, columns: Option<Vec<usize>>) -> Result<()> {
+        let Written { catalog, asking, user, plan, table } = self;
+        let columns = columns.as_deref();
+        let check = |user: Option<&User>, place: Place<'_>| match place.names(columns) {
+            Some(names) => check_columns_of(who(asking), user, place.named(), needed, names.into_iter()),
+            None => check_named(who(asking), user, place.named(), needed),
+        };
+        if table.is_temporary {
+            // Whoever has made it may do anything with it.
+            return Ok(());
+        }
+        let views = &plan.written_through;
+        let places: Vec<Place<'_>> =
+            views.iter().map(Place::View).chain(std::iter::once(Place::Table(table))).collect();
+        check(user, places[0])?;
+        let mut definer: Option<&AccountKey> = None;
+        for (WrittenView { view, .. }, &inside) in views.iter().zip(&places[1..]) {
+            if !view.is_invokers {
+                definer = Some(&view.definer);
+            }
+            let Some(definer) = definer else {
+                check(user, inside)?;
+                continue;
+            };
+            let may = catalog.users.get(definer).is_some_and(|definer| {
+                with_default_roles(catalog, definer, |definer| check(Some(definer), inside).is_ok())
+            });
+            if !may {
+                return Err(invalid_view(view));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// SELECT on every table but `except`.

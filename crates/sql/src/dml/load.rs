@@ -55,6 +55,9 @@ pub async fn run<S: ResultSink>(session: &mut Session, statement: &LoadData, sin
     let plan = session.make_plan(&ast::Statement::Insert(Box::new(insert)), 0, Some(&[]))?;
     crate::account::check_plan(&session.asking(), &plan)?;
     let PlanKind::Insert(plan) = &plan.kind else { return Err(Error::unsupported("LOAD DATA into this table")) };
+    if !plan.subqueries.is_empty() {
+        return Err(Error::unsupported("a stored function or a subquery of columns in LOAD DATA ... SET"));
+    }
     let load = Load::new(statement, plan, collation, session.variables.settings.sql_mode.strict);
     let mut source = match statement.local {
         true => Source::Client(sink),

@@ -1,5 +1,7 @@
 //! Subqueries of INSERT that are run for a row: in VALUES, and in ON DUPLICATE KEY UPDATE.
 
+use std::collections::BTreeSet;
+
 use shoal_expr::{Expr, RowSource};
 use shoal_types::{Result, TimeZone, Value};
 
@@ -22,19 +24,29 @@ impl<'r> RowWithResults<'r> {
         subqueries: &[SubqueryColumn],
         ctx: &mut ExecContext<'_>,
     ) -> Result<RowWithResults<'r>> {
-        let mut results = Vec::new();
+        let mut found = RowWithResults { row, results: Vec::new() };
         if !subqueries.is_empty() {
-            for number in expression.columns_used().into_iter().filter_map(number_of) {
-                if results.len() <= number {
-                    results.resize(number + 1, Value::Null);
-                }
-                if let Some(subquery) = subqueries.get(number) {
-                    results[number] = result_for(subquery, row, ctx).await?;
-                }
+            for number in numbers_needed(expression, subqueries) {
+                let value = result_for(&subqueries[number], &found, ctx).await?;
+                found.results.resize(number, Value::Null);
+                found.results.push(value);
             }
         }
-        Ok(RowWithResults { row, results })
+        Ok(found)
     }
+}
+
+/// The subqueries that an expression reads, and those that they read, which have lower numbers.
+fn numbers_needed(expression: &Expr, subqueries: &[SubqueryColumn]) -> BTreeSet<usize> {
+    let numbers_in = |expression: &Expr| expression.columns_used().into_iter().filter_map(number_of);
+    let mut numbers = BTreeSet::new();
+    let mut open: Vec<usize> = numbers_in(expression).collect();
+    while let Some(number) = open.pop() {
+        let Some(subquery) = subqueries.get(number).filter(|_| numbers.insert(number)) else { continue };
+        let read = subquery.outer.iter().map(|(_, expression)| expression).chain(&subquery.needed);
+        open.extend(read.flat_map(numbers_in));
+    }
+    numbers
 }
 
 /// Which subquery it is whose result has this position.

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use shoal_expr::{append_exact_key, append_group_key};
+use shoal_expr::{RowSource, append_exact_key, append_group_key};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
 use super::consumer::Collect;
@@ -96,7 +96,7 @@ pub async fn fill_some_columns(
 }
 
 /// Whether anybody looks at the result. What there is to say of that is said where the expression around is evaluated.
-fn is_needed(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<bool> {
+fn is_needed<R: RowSource + ?Sized>(column: &SubqueryColumn, row: &R, ctx: &mut ExecContext<'_>) -> Result<bool> {
     let Some(needed) = &column.needed else { return Ok(true) };
     let before = std::mem::take(&mut ctx.eval.warnings);
     let is_needed = needed.eval_bool(row, &mut ctx.eval);
@@ -105,7 +105,11 @@ fn is_needed(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) 
 }
 
 /// The result of a subquery for one row; nothing of it is kept for others.
-pub async fn result_for(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<Value> {
+pub async fn result_for<R: RowSource + ?Sized>(
+    column: &SubqueryColumn,
+    row: &R,
+    ctx: &mut ExecContext<'_>,
+) -> Result<Value> {
     if !is_needed(column, row, ctx)? {
         return Ok(Value::Null);
     }
@@ -114,10 +118,10 @@ pub async fn result_for(column: &SubqueryColumn, row: &[Value], ctx: &mut ExecCo
     result(column, &found, row, ctx).await
 }
 
-async fn bind_and_run(
+async fn bind_and_run<R: RowSource + ?Sized>(
     column: &SubqueryColumn,
     state: &mut SubqueryState,
-    row: &[Value],
+    row: &R,
     ctx: &mut ExecContext<'_>,
 ) -> Result<Rc<Found>> {
     let mut bindings = Vec::with_capacity(column.outer.len());
@@ -216,10 +220,10 @@ pub fn key_of(row: &[Value], types: &[SqlType]) -> Vec<u8> {
     key
 }
 
-async fn result(
+async fn result<R: RowSource + ?Sized>(
     column: &SubqueryColumn,
     found: &Found,
-    row: &[Value],
+    row: &R,
     ctx: &mut ExecContext<'_>,
 ) -> Result<Value> {
     match (found, &column.kind) {

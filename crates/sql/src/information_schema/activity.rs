@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::{ColumnGrant, ProxyGrant, TlsRequirement, User};
+use shoal_cluster::{ColumnGrant, ProxyGrant, RoutineGrant, TlsRequirement, User};
 use shoal_types::Value;
 
 use super::CATALOG;
@@ -324,6 +324,25 @@ pub fn mysql_columns_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             row![&user.host, &grant.database, &user.user, &grant.table, &grant.column, Value::Null, privileges]
         };
         user.column_grants.iter().map(make).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+/// Nobody has kept who has granted them, and when.
+pub fn mysql_procs_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    const WORDS: [(Privileges, &str); 3] = [
+        (Privileges::EXECUTE, "Execute"),
+        (Privileges::ALTER_ROUTINE, "Alter Routine"),
+        (Privileges::GRANT_OPTION, "Grant"),
+    ];
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let make = |grant: &RoutineGrant| {
+            let has = |privilege: Privileges| Privileges(grant.privileges).contains(privilege);
+            let words: Vec<&str> = WORDS.iter().filter(|(one, _)| has(*one)).map(|(_, word)| *word).collect();
+            let (kind, words) = (grant.kind.word(), words.join(","));
+            row![&user.host, &grant.database, &user.user, &grant.name, kind, "", words, Value::Null]
+        };
+        user.routine_grants.iter().map(make).collect()
     };
     accounts(rows).iter().flat_map(of).collect()
 }

@@ -209,6 +209,7 @@ tables! {
     "mysql" "innodb_index_stats" innodb_stats::index_stats: "database_name n64!, table_name n199!, index_name n64!, last_update s!, stat_name n64!, stat_value U!, sample_size U, stat_description n1024!";
     "mysql" "innodb_table_stats" innodb_stats::table_stats: "database_name n64!, table_name n199!, last_update s!, n_rows U!, clustered_index_size U!, sum_of_other_index_sizes U!";
     "mysql" "password_history" activity::password_history: "Host v255!, User v32!, Password_timestamp S!, Password t";
+    "mysql" "procs_priv" activity::mysql_procs_priv: "Host v255!, Db n64!, User v32!, Routine_name n64!, Routine_type eFUNCTION/PROCEDURE!, Grantor v288!, Proc_priv v27!, Timestamp s";
     "mysql" "proxies_priv" activity::mysql_proxies_priv: "Host v255!, User v32!, Proxied_host v255!, Proxied_user v32!, With_grant u!, Grantor v288!, Timestamp s!";
     "mysql" "role_edges" roles::role_edges: "FROM_HOST v255!, FROM_USER v32!, TO_HOST v255!, TO_USER v32!, WITH_ADMIN_OPTION v1!";
     "mysql" "slow_log" query_logs::slow_log: "start_time S!, user_host m!, query_time T!, lock_time T!, rows_sent i!, rows_examined i!, db v512!, last_insert_id i!, insert_id i!, server_id u!, sql_text x!, thread_id U!";

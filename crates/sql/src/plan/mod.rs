@@ -13,6 +13,7 @@ pub mod lateral;
 pub mod recursion;
 pub mod row_order;
 pub mod windows;
+mod written_view;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub use json_table::JsonTable;
 pub use lateral::Lateral;
 pub use recursion::{Recursion, RecursionPart};
 use windows::Windowing;
+pub use written_view::{WrittenView, invalid_view};
 
 /// A query with a result.
 #[derive(Debug)]

@@ -10,11 +10,10 @@ use shoal_types::{Error, ErrorCode, Result, SqlType};
 
 use super::code::Compiled;
 use super::compile::compile;
+use super::stack::check_stack;
 
 /// Programs that one session keeps.
 const PROGRAMS_MAX: usize = 256;
-/// How deep programs may call each other, whichever they are: their frames are on the thread's stack.
-const DEPTH_MAX: u32 = 32;
 
 /// Programs that are found without their names.
 const RECENT_MAX: usize = 8;
@@ -91,7 +90,7 @@ impl ProgramCache {
         Ok(compiled)
     }
 
-    /// A program begins. Errors: 1424, 1456, it runs already; 1436, too many do.
+    /// A program begins. Errors: 1424, 1456, it runs already; 1436, there is no stack left.
     pub fn begin(self: &Rc<Self>, program: &Arc<Program>, recursion_max: impl FnOnce() -> u64) -> Result<Running> {
         let mut running = self.running.borrow_mut();
         let is_same = |other: &&Arc<Program>| {
@@ -113,12 +112,7 @@ impl ProgramCache {
             );
             return Err(Error::new(ErrorCode::SpRecursionLimit, message));
         }
-        if running.len() as u32 >= DEPTH_MAX {
-            let message = format!(
-                "Thread stack overrun: stored programs call each other {DEPTH_MAX} deep, which is as deep as they may"
-            );
-            return Err(Error::new(ErrorCode::StackOverrunNeedMore, message));
-        }
+        check_stack(running.len())?;
         running.push(Arc::clone(program));
         drop(running);
         Ok(Running(Rc::clone(self)))

@@ -17,6 +17,7 @@ use crate::resolve::Locals;
 use crate::session::Interrupt;
 use crate::session::plans::Plan;
 use crate::session::state::SessionState;
+use crate::variables::registry::Definition;
 
 /// What plans of a program's statements depend on: they are made anew when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub trait Host {
     /// max_sp_recursion_depth.
     fn recursion_max(&self) -> u64;
     fn catalog(&self) -> Arc<Catalog>;
+    /// What SET ... = DEFAULT gives a session's variable.
+    fn global_text(&self, definition: &'static Definition) -> String;
     fn version(&self) -> PlanVersion;
     /// The settings of that.
     fn settings(&self) -> u64;

@@ -33,6 +33,7 @@ use crate::session::prepared::OutParameter;
 use crate::session::state::SessionState;
 use crate::session::{Interrupt, Session};
 use crate::shared_server::SharedServer;
+use crate::variables::registry::Definition;
 
 /// See the module.
 pub struct SessionHost<'s, 'k> {
@@ -152,6 +153,10 @@ impl Host for SessionHost<'_, '_> {
 
     fn catalog(&self) -> Arc<Catalog> {
         self.session.server.node.catalog()
+    }
+
+    fn global_text(&self, definition: &'static Definition) -> String {
+        self.session.server.global_text(definition.name)
     }
 
     #[inline]

@@ -27,7 +27,7 @@ impl ProgramSettings {
     }
 
     /// A number that differs wherever plans may: never 0.
-    fn key(&self, database: &str) -> u64 {
+    pub fn key(&self, database: &str) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
         (self.modes.text(), self.collation_connection.0, self.character_set_client.name(), database)
             .hash(&mut hasher);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Program, Table};
 use shoal_expr::{EvalContext, SessionValues, Settings, Warnings};
-use shoal_parser::ast::Statement;
+use shoal_parser::ast::{SetAssignment, Statement};
 use shoal_txn::ReadMode;
 use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Collation, Error, ErrorCode, Result, StoreOptions, Value, WarningLevel};
@@ -19,6 +19,7 @@ use super::host::{Entered, Host, Inside, PlanVersion};
 use super::invoke;
 use super::machine;
 use super::session_host::{access_of_definer, store_options};
+use super::set_inside::{self, Effect};
 use super::settings::ProgramSettings;
 use crate::account::{self, Asking};
 use crate::dml;
@@ -36,6 +37,7 @@ use crate::session::temporary::{self, TemporaryTables};
 use crate::session::{Interrupt, StatementPlanner};
 use crate::table_usage::{RowUse, ThreadTableUsage};
 use crate::variables::SessionVariables;
+use crate::variables::registry::Definition;
 
 /// What of a session the programs in its statements need.
 #[derive(Clone, Copy)]
@@ -117,6 +119,8 @@ pub struct StatementHost<'h, 'c> {
     raised: Option<Warnings>,
     /// A key that is made.
     key: Vec<u8>,
+    /// The session's variables, if programs have set some, with what plans made of them depend on.
+    set: Option<(Rc<SessionVariables>, u64)>,
 }
 
 impl<'h, 'c> StatementHost<'h, 'c> {
@@ -128,7 +132,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
             character_set_client: settings.character_set_client,
             collation_connection: settings.collation_connection,
         };
-        StatementHost {
+        let mut host = StatementHost {
             programs,
             ctx,
             settings,
@@ -136,7 +140,10 @@ impl<'h, 'c> StatementHost<'h, 'c> {
             inside_key: programs.inside_key,
             raised: None,
             key: Vec::new(),
-        }
+            set: None,
+        };
+        host.follow_set();
+        host
     }
 
     /// Runs a program that has begun; `end` is what its caller gets of it.
@@ -161,6 +168,46 @@ impl<'h, 'c> StatementHost<'h, 'c> {
                 Called::Done(Err(error))
             }
         }
+    }
+
+    fn variables(&self) -> &SessionVariables {
+        self.set.as_ref().map_or(self.programs.variables, |(variables, _)| variables)
+    }
+
+    /// Takes over what programs within the statement have set.
+    fn follow_set(&mut self) {
+        let Some(inside) = &self.state().set_inside else { return };
+        let (variables, key) = (Rc::clone(&inside.variables), inside.key);
+        if self.set.as_ref().is_none_or(|(_, known)| *known != key) {
+            self.settings = variables.settings;
+            self.set = Some((variables, key));
+            self.set_settings(self.present);
+        }
+    }
+
+    /// SET of system variables.
+    async fn set_variables(&mut self, assignments: &[SetAssignment], inside: &Inside) -> Result<()> {
+        for assignment in assignments {
+            let variables = self.variables().clone();
+            let set = set_inside::evaluate(assignment, inside, &variables, self).await?;
+            match set_inside::apply(set, &variables, self.state().set_inside.as_deref())? {
+                Effect::Program(settings) => {
+                    // Until `leave`.
+                    self.inside_key = self.inside_key.rotate_left(7)
+                        ^ settings.key(self.state().database.as_deref().unwrap_or(""));
+                    self.set_settings(settings);
+                }
+                Effect::Session(set) => {
+                    self.state().set_inside = Some(Box::new(set));
+                    self.follow_set();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_key(&self) -> u64 {
+        self.set.as_ref().map_or(0, |(_, key)| *key)
     }
 
     fn set_settings(&mut self, wanted: ProgramSettings) {
@@ -215,10 +262,15 @@ impl<'h, 'c> StatementHost<'h, 'c> {
             ..*self.programs
         };
         let inner_statement = self.ctx.transaction.begin_inner_statement();
+        let set = self.set.clone();
         let outcome = self
             .ctx
             .with_parameters(slots, async |inner| {
                 let mut inner = inner.inside_program(&programs, settings);
+                if let Some((variables, _)) = &set {
+                    inner.eval.zone = &variables.time_zone;
+                    inner.checks_foreign_keys = variables.foreign_key_checks;
+                }
                 let outcome = run(&mut inner).await;
                 Ok((outcome, std::mem::take(&mut inner.eval.warnings)))
             })
@@ -231,6 +283,7 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         state.warning_count = warnings.count();
         state.signalled = None;
         self.ctx.eval.warnings.append(warnings);
+        self.follow_set();
         outcome
     }
 
@@ -312,11 +365,15 @@ impl Host for StatementHost<'_, '_> {
     }
 
     fn recursion_max(&self) -> u64 {
-        self.programs.variables.number("max_sp_recursion_depth")
+        self.variables().number("max_sp_recursion_depth")
     }
 
     fn catalog(&self) -> Arc<Catalog> {
         self.programs.server.node.catalog()
+    }
+
+    fn global_text(&self, definition: &'static Definition) -> String {
+        self.programs.server.global_text(definition.name)
     }
 
     #[inline]
@@ -330,19 +387,20 @@ impl Host for StatementHost<'_, '_> {
 
     #[inline]
     fn settings(&self) -> u64 {
-        plans::settings_key(self.programs.settings_version, self.inside_key, self.programs.lock_reads)
+        plans::settings_key(self.programs.settings_version, self.inside_key, self.programs.lock_reads) ^ self.set_key()
     }
 
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
         let settings = self.settings;
         let programs = self.programs;
+        let variables = self.set.as_ref().map_or(programs.variables, |(variables, _)| variables);
         let session = self.ctx.eval.session.as_mut().and_then(|session| session.itself());
         let state = session
             .and_then(|session| session.downcast_ref::<SessionState>())
             .expect("statements run in sessions");
         let planner = StatementPlanner {
             server: programs.server,
-            variables: programs.variables,
+            variables,
             state,
             transaction: &*self.ctx.transaction,
             usage: programs.usage,
@@ -358,14 +416,16 @@ impl Host for StatementHost<'_, '_> {
         let settings = self.settings;
         let limit = self.programs.variables.max_error_count;
         let outer = &mut self.ctx.eval;
-        let mut eval = EvalContext::new(slots, outer.zone, outer.now_micros, settings);
+        let zone = self.set.as_ref().map_or(outer.zone, |(variables, _)| &variables.time_zone);
+        let mut eval = EvalContext::new(slots, zone, outer.now_micros, settings);
         eval.warnings = Warnings::with_limit(limit);
         eval.session = outer.session.as_mut().map(|session| &mut **session as &mut dyn SessionValues);
         eval
     }
 
     fn store_options(&mut self) -> StoreOptions {
-        store_options(&self.settings, self.ctx.eval.zone, self.ctx.eval.now_micros)
+        let zone = self.set.as_ref().map_or(self.ctx.eval.zone, |(variables, _)| &variables.time_zone);
+        store_options(&self.settings, zone, self.ctx.eval.now_micros)
     }
 
     async fn begin_with_news(&mut self, _used: &mut u64, error: Error) -> Result<()> {
@@ -423,7 +483,7 @@ impl Host for StatementHost<'_, '_> {
         if !self.use_tables(plan).await? {
             return Ok(false);
         }
-        let variables = self.programs.variables;
+        let variables = self.variables();
         let settings = InsertSettings {
             found_rows: false,
             auto_increment: AutoIncrementSettings {
@@ -459,11 +519,11 @@ impl Host for StatementHost<'_, '_> {
     }
 
     async fn other(&mut self, statement: &Statement, inside: Inside) -> (Result<()>, Vec<Value>) {
-        let refusal = match statement {
-            Statement::Set(_) => Error::unsupported("SET of a system variable in a stored function or trigger"),
-            _ => condition::no_commit(),
+        let outcome = match set_inside::assignments(statement) {
+            Ok(assignments) => self.set_variables(assignments, &inside).await,
+            Err(refusal) => Err(refusal),
         };
-        (Err(refusal), inside.values)
+        (outcome, inside.values)
     }
 
     fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {

@@ -45,9 +45,6 @@ impl Resolver<'_> {
             arguments.push(Expr::parameter(slot, sql_type, true, Coercibility::Implicit));
             outer.push((slot, argument));
         }
-        if self.block().calls_once && !outer.is_empty() {
-            return Err(Error::unsupported("a stored function of columns in INSERT"));
-        }
         let sql_type = signature.returns.unwrap_or_default();
         let name = call.name.value.clone();
         let columns = vec![ResultColumn { name, sql_type: sql_type.clone(), ..ResultColumn::default() }];

@@ -66,9 +66,17 @@ impl Locals<'_> {
             _ => None,
         };
         Ok(slot.map(|slot| {
+            // As MySQL's messages have it: variables with their numbers, columns of a trigger's row with its name.
+            let name = match self.rows.iter().rev().find(|row| slot >= row.first) {
+                Some(row) if slot < row.first + row.columns.len() => {
+                    format!("{}.{}", row.name, row.columns[slot - row.first])
+                }
+                Some(row) => format!("{}@{}", wanted.column, slot - row.first - row.columns.len()),
+                None => format!("{}@{slot}", wanted.column),
+            };
             let sql_type = self.types[slot].clone();
             let coercibility = if sql_type.is_string() { Coercibility::Implicit } else { Coercibility::Numeric };
-            Expr::parameter(slot, sql_type, true, coercibility)
+            Expr::parameter(slot, sql_type, true, coercibility).called(&name)
         }))
     }
 }

@@ -39,7 +39,7 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 use crate::databases;
 use crate::information_schema::{self, VirtualTable};
-use crate::plan::QueryPlan;
+use crate::plan::{QueryPlan, WrittenView};
 use crate::table_usage::TableCounts;
 pub use locals::Locals;
 use scope::{Dependence, Scope};
@@ -123,6 +123,8 @@ pub struct Resolver<'a> {
     pub tables_of_definers: Vec<usize>,
     /// Views that it reads, and those within those.
     pub views_used: Vec<Arc<View>>,
+    /// Those that the statement writes through, the outermost first.
+    pub written_through: Vec<WrittenView>,
     /// The views whose queries are being resolved, outermost first.
     pub views_inside: Vec<&'a Arc<View>>,
     /// User or system variables were read.
@@ -293,6 +295,7 @@ impl<'a> Resolver<'a> {
             tables_used: Vec::new(),
             tables_of_definers: Vec::new(),
             views_used: Vec::new(),
+            written_through: Vec::new(),
             views_inside: Vec::new(),
             names_variables: false,
             calls_programs: false,

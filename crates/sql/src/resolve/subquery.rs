@@ -171,7 +171,7 @@ impl Resolver<'_> {
         let is_single = matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
         let is_once = self.block().calls_once || !resolved.plan.is_run_each_time();
         let is_call = matches!(resolved.plan.body, crate::plan::QueryBody::Call(_));
-        let is_sometimes = is_call && self.block().sometimes > 0 && !self.block().calls_once;
+        let is_sometimes = is_call && self.block().sometimes > 0;
         let constant = resolved.outer.is_empty() && is_single && is_once && !is_sometimes;
         if constant {
             let slot = self.next_slot;

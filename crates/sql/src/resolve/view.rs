@@ -12,6 +12,7 @@ use super::from::rename_columns;
 use super::scope::ScopeTable;
 use super::{Clause, ResolvedQuery, Resolver, TableTarget};
 use crate::account::{self, Privileges};
+use crate::plan::{WrittenView, invalid_view};
 
 /// Views within views.
 const DEPTH_MAX: usize = 60;
@@ -56,6 +57,8 @@ pub struct MergedView {
     pub condition: Option<Expr>,
     /// WITH CHECK OPTION: what rows that are written must meet, and the view that wants it.
     pub check: Option<(String, Expr)>,
+    /// Itself, and the views that it is made of, the innermost last.
+    pub through: Vec<WrittenView>,
 }
 
 impl MergedView {
@@ -108,7 +111,8 @@ impl<'a> Resolver<'a> {
                 });
             };
             let scope = merged.scope(view, shown);
-            let MergedView { table, columns, condition, check } = merged;
+            let MergedView { table, columns, condition, check, through } = merged;
+            self.written_through = through;
             return Ok(WritableTarget { table, scope, columns, condition, check });
         }
         let table = self.base_table(name)?;
@@ -127,7 +131,7 @@ impl<'a> Resolver<'a> {
         let Some((select, source, alias)) = simple_select(&query) else { return Ok(None) };
         let cacheable = !self.uncacheable;
         let common = std::mem::take(&mut self.common_tables);
-        let used_before = self.tables_used.len();
+        let (used_before, views_before) = (self.tables_used.len(), self.views_used.len());
         self.views_inside.push(view);
         let merged = self.isolated(|resolver| resolver.merged(view, select, source, alias));
         self.views_inside.pop();
@@ -137,12 +141,13 @@ impl<'a> Resolver<'a> {
         }
         let Some(merged) = merged.map_err(|error| invalid(view, error))? else {
             self.tables_used.truncate(used_before);
+            self.views_used.truncate(views_before);
             return Ok(None);
         };
-        self.views_used.push(Arc::clone(view));
         if !view.is_invokers {
-            self.check_definer(view, used_before)?;
+            self.check_definer(view, used_before, views_before)?;
         }
+        self.views_used.push(Arc::clone(view));
         Ok(Some(merged))
     }
 
@@ -154,15 +159,15 @@ impl<'a> Resolver<'a> {
         alias: Option<&ast::Ident>,
     ) -> Result<Option<MergedView>> {
         let shown = alias.unwrap_or(&source.name).value.as_str();
-        let (table, scoped, mut conditions, inner_check) = match self.table_target(source)? {
+        let (table, scoped, mut conditions, inner_check, inside) = match self.table_target(source)? {
             TableTarget::Base(table) => {
                 let scoped = ScopeTable::of_base(&table, shown);
-                (table, scoped, Vec::new(), None)
+                (table, scoped, Vec::new(), None, Vec::new())
             }
             TableTarget::View(inner) => match self.merged_view(inner)? {
                 Some(merged) => {
                     let scoped = merged.scope(inner, shown);
-                    (merged.table, scoped, Vec::from_iter(merged.condition), merged.check)
+                    (merged.table, scoped, Vec::from_iter(merged.condition), merged.check, merged.through)
                 }
                 None => return Ok(None),
             },
@@ -192,7 +197,9 @@ impl<'a> Resolver<'a> {
             }
             _ => condition.clone().map(|all| (name, all)),
         };
-        Ok(Some(MergedView { table, columns, condition, check }))
+        let itself = WrittenView { view: Arc::clone(view), columns: columns.clone() };
+        let through = std::iter::once(itself).chain(inside).collect();
+        Ok(Some(MergedView { table, columns, condition, check, through }))
     }
 
     /// The query of a view, which sees nothing of the statement around it. Errors: 1356, 1462.
@@ -202,9 +209,9 @@ impl<'a> Resolver<'a> {
             let message = format!("`{}`.`{}` contains view recursion", view.database, view.name);
             return Err(Error::new(ErrorCode::ViewRecursive, message));
         }
-        let Some(query) = parsed(&view.query) else { return Err(broken(view)) };
+        let Some(query) = parsed(&view.query) else { return Err(invalid_view(view)) };
         let (common, cacheable) = (std::mem::take(&mut self.common_tables), !self.uncacheable);
-        let used_before = self.tables_used.len();
+        let (used_before, views_before) = (self.tables_used.len(), self.views_used.len());
         self.views_inside.push(view);
         let resolved = self.isolated(|resolver| resolver.query(&query));
         self.views_inside.pop();
@@ -216,14 +223,20 @@ impl<'a> Resolver<'a> {
         rename_columns(&mut resolved.plan, view.names.iter().map(String::as_str))
             .map_err(|error| invalid(view, error))?;
         if !view.is_invokers {
-            self.check_definer(view, used_before)?;
+            self.check_definer(view, used_before, views_before)?;
         }
         Ok(resolved)
     }
 
     /// The definer may read what the view reads; then everybody may who may read the view. Errors: 1356.
-    fn check_definer(&mut self, view: &View, used_before: usize) -> Result<()> {
+    fn check_definer(&mut self, view: &View, used_before: usize, views_before: usize) -> Result<()> {
         let catalog = self.environment.catalog;
+        for inside in self.views_used.drain(views_before..) {
+            let rights = account::of_account(catalog, &view.definer, true, &inside.database, &inside.name);
+            if !rights.contains(Privileges::SELECT) {
+                return Err(invalid_view(view));
+            }
+        }
         for (position, table) in self.tables_used.iter().enumerate().skip(used_before) {
             if self.tables_of_definers.contains(&position) {
                 continue;
@@ -231,7 +244,7 @@ impl<'a> Resolver<'a> {
             let (database, name) = (&table.schema.database, &table.schema.name);
             let rights = account::of_account(catalog, &view.definer, true, database, name);
             if !rights.contains(Privileges::SELECT) {
-                return Err(broken(view));
+                return Err(invalid_view(view));
             }
         }
         self.tables_of_definers.extend(used_before..self.tables_used.len());
@@ -314,14 +327,5 @@ fn invalid(view: &View, error: Error) -> Error {
         ErrorCode::ViewWrongList,
         ErrorCode::NonUniq,
     ];
-    if OF_NAMES.iter().any(|code| error.is(*code)) { broken(view) } else { error }
-}
-
-fn broken(view: &View) -> Error {
-    let message = format!(
-        "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to \
-         use them",
-        view.database, view.name
-    );
-    Error::new(ErrorCode::ViewInvalid, message)
+    if OF_NAMES.iter().any(|code| error.is(*code)) { invalid_view(view) } else { error }
 }

@@ -13,7 +13,7 @@ use super::Interrupt;
 use crate::counters::Counter;
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, UpdatePlan};
 use crate::information_schema::VirtualTable;
-use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
+use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan, WrittenView};
 use crate::resolve::{ResolveEnvironment, Resolver};
 use crate::table_usage::TableCounts;
 
@@ -27,8 +27,10 @@ pub struct Plan {
     pub tables: Vec<Arc<Table>>,
     /// Places of those that somebody else may read for whoever runs it: the definer of a view.
     pub tables_of_definers: Vec<usize>,
-    /// Views that it reads.
+    /// Views that it reads or writes, but for those inside views of other definers.
     pub views: Vec<Arc<View>>,
+    /// Those that it writes through, the outermost first.
+    pub written_through: Vec<WrittenView>,
     /// User or system variables are named in it.
     pub names_variables: bool,
     /// It calls stored functions, or its changes run triggers.
@@ -230,6 +232,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         tables: resolver.tables_used,
         tables_of_definers: resolver.tables_of_definers,
         views: resolver.views_used,
+        written_through: resolver.written_through,
         names_variables: resolver.names_variables,
         calls_programs: resolver.calls_programs,
         system_tables: resolver.system_tables_used,

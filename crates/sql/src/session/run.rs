@@ -299,6 +299,9 @@ impl Session {
         if let Some(id) = assigned {
             self.state.last_insert_id = id;
         }
+        if let Some(inside) = self.state.set_inside.take() {
+            crate::variables::set::keep(self, inside.set);
+        }
         outcome
     }
 

@@ -14,6 +14,7 @@ use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::ConnectInfo;
 use crate::server::Server;
 use crate::user_locks::SessionLocks;
+use crate::variables::inside::SetInside;
 
 /// What a user variable takes besides its name and its text.
 const VARIABLE_BYTES: usize = size_of::<(String, (Value, SqlType))>();
@@ -46,6 +47,8 @@ pub struct SessionState {
     pub warning_count: usize,
     /// What SIGNAL said of the first of them.
     pub signalled: Option<Arc<Signalled>>,
+    /// System variables that functions and triggers of the running statement have set.
+    pub set_inside: Option<Box<SetInside>>,
     pub locks: SessionLocks,
 }
 
@@ -79,6 +82,7 @@ impl SessionState {
             warnings: Vec::new(),
             warning_count: 0,
             signalled: None,
+            set_inside: None,
             locks: SessionLocks { table: Arc::clone(&server.user_locks), connection: info.connection_id },
         }
     }

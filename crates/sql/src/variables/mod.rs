@@ -3,6 +3,7 @@
 //! `registry` lists them all. Variables that the server looks at live in typed fields of [`SessionVariables`]; the others are
 //! text that clients may set and read back. [`Globals`] keeps what SET GLOBAL and the command line said.
 
+pub mod inside;
 mod optimizer_switch;
 pub mod read;
 pub mod registry;

@@ -84,7 +84,8 @@ pub fn transaction(session: &mut Session, set: &ast::SetTransaction) -> Result<(
     Ok(())
 }
 
-async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, value: &SetValue) -> Result<()> {
+/// A variable that may be set as a statement says, and whether globally. Errors: 1193, 1238, 1228, 1229; 1235.
+pub fn settable(variable: &ast::SystemVariable) -> Result<(&'static Definition, bool)> {
     let name = &*registry::full_name(variable);
     let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
     let global = match variable.scope {
@@ -106,12 +107,35 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
         let message = format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
         return Err(Error::new(ErrorCode::GlobalVariable, message));
     }
+    Ok((definition, global))
+}
+
+/// A bare word, which is a text where a variable is given a value.
+pub fn word(expression: &ast::Expr) -> Option<&str> {
+    match expression {
+        ast::Expr::Column(word) if word.table.is_none() => Some(&word.column.value),
+        _ => None,
+    }
+}
+
+/// Not everybody may set it in his own session.
+pub fn needs_privileges(name: &str) -> bool {
+    name == "sql_log_off" || MEMORY_VARIABLES.contains(&name)
+}
+
+/// Gives the session what programs in a statement have set. It was checked then.
+pub fn keep(session: &mut Session, set: Vec<(&'static Definition, String)>) {
+    for (definition, text) in set {
+        let _ = assign_session(session, definition, &text);
+    }
+}
+
+async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, value: &SetValue) -> Result<()> {
+    let (definition, global) = settable(variable)?;
     let text = match value {
         SetValue::Default => default_text(session, definition, global),
-        SetValue::Expr(ast::Expr::Column(word))
-            if word.table.is_none() && !session.has_local(&word.column.value) =>
-        {
-            word.column.value.clone()
+        SetValue::Expr(expression) if word(expression).is_some_and(|word| !session.has_local(word)) => {
+            word(expression).unwrap_or_default().to_owned()
         }
         SetValue::Expr(expression) => {
             let values = session.evaluate(std::slice::from_ref(expression)).await?;

@@ -140,6 +140,16 @@ fn leading_follows_the_clients_and_no_transaction_notices() {
                 }
             });
         }
+        // Many that wait for node 1 at the same time: however busy the machine is, it answers all of them when its turn comes.
+        for reader in 0..24 {
+            let (cluster, is_over) = (&cluster, &is_over);
+            scope.spawn(move || {
+                let mut client = cluster.client(2);
+                for number in (reader..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                    client.text(&format!("SELECT v FROM t WHERE id={}", number % 64)).unwrap();
+                }
+            });
+        }
         // Whatever comes of it, the clients end.
         let waited = std::panic::catch_unwind(AssertUnwindSafe(|| {
             wait_until("node 2 to lead everything", || led_by(&cluster, 2) == partitions);

@@ -254,25 +254,30 @@ fn programs_call_each_other_as_deep_as_they_may() {
             "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
             "CREATE PROCEDURE down(n INT) BEGIN INSERT INTO t (n) VALUES (n); IF n > 0 THEN CALL down(n - 1); END IF; END",
             "SET max_sp_recursion_depth = 255",
-            "CALL down(31)",
+            "CALL down(255)",
         ],
     );
-    assert_eq!(client.text("SELECT COUNT(*), MIN(n) FROM t").unwrap(), ["32,0"]);
-    assert_eq!(client.execute("CALL down(32)").unwrap_err().errno(), 1436);
+    assert_eq!(client.text("SELECT COUNT(*), MIN(n) FROM t").unwrap(), ["256,0"]);
     // The same of programs that only compute.
     let sinks = "CREATE PROCEDURE sinks(n INT, OUT m INT) BEGIN SET m = n; IF n > 0 THEN CALL sinks(n - 1, m); END IF; END";
-    run(&mut client, &[sinks, "CALL sinks(31, @m)"]);
+    run(&mut client, &[sinks, "CALL sinks(255, @m)"]);
     assert_eq!(client.text("SELECT @m").unwrap(), ["0"]);
-    assert_eq!(client.execute("CALL sinks(32, @m)").unwrap_err().errno(), 1436);
     run(&mut client, &["CREATE FUNCTION f0(n INT) RETURNS INT DETERMINISTIC RETURN n"]);
-    for depth in 1..=31 {
-        let body = format!("RETURN f{}(n) + 1", depth - 1);
-        run(&mut client, &[&format!("CREATE FUNCTION f{depth}(n INT) RETURNS INT DETERMINISTIC {body}")]);
+    // Programs that call others go on until the stack is used up, and the worker lives.
+    for number in 0..600 {
+        let next = number + 1;
+        run(&mut client, &[&format!("CREATE PROCEDURE p{number}() CALL p{next}()")]);
+        let body = format!("RETURN f{number}(n) + 1");
+        run(&mut client, &[&format!("CREATE FUNCTION f{next}(n INT) RETURNS INT DETERMINISTIC {body}")]);
     }
-    run(&mut client, &["CREATE PROCEDURE calls(OUT m INT) SET m = f30(1)"]);
-    run(&mut client, &["CREATE PROCEDURE calls_deeper(OUT m INT) SET m = f31(1)", "CALL calls(@m)"]);
-    assert_eq!(client.text("SELECT @m, f31(1)").unwrap(), ["31,32"]);
-    assert_eq!(client.execute("CALL calls_deeper(@m)").unwrap_err().errno(), 1436);
+    run(&mut client, &["CREATE PROCEDURE calls(OUT m INT) SET m = f63(1)", "CALL calls(@m)"]);
+    assert_eq!(client.text("SELECT @m, f63(1)").unwrap(), ["64,64"]);
+    run(&mut client, &["CREATE PROCEDURE calls_deeper(OUT m INT) SET m = f600(1)"]);
+    for sql in ["CALL p0()", "CALL calls_deeper(@m)", "SELECT f600(1)"] {
+        let error = client.execute(sql).unwrap_err();
+        assert_eq!(error.errno(), 1436, "{sql}");
+        assert!(error.to_string().contains("call each other less deeply"), "{error}");
+    }
     run(&mut client, &["SET max_sp_recursion_depth = 4"]);
     assert_eq!(client.execute("CALL down(5)").unwrap_err().errno(), 1456);
     run(&mut client, &["CALL down(4)"]);
@@ -390,6 +395,67 @@ fn what_does_not_run_triggers_does_not_write_their_table() {
     let mut door = ports.writer();
     door.follow(&[("P|1|test|t||id,v", "0|1"), ("1|+|2|1|5", "0|1")]);
     assert_eq!(client.text("SELECT v FROM t").unwrap(), ["5"]);
+}
+
+/// As in MySQL: whoever wants one after the other takes a lock.
+#[test]
+fn an_event_that_goes_on_runs_beside_itself_when_its_time_comes() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    run(
+        &mut client,
+        &[
+            "CREATE TABLE began (id INT AUTO_INCREMENT PRIMARY KEY)",
+            "CREATE TABLE gate (id INT PRIMARY KEY)",
+            "INSERT INTO gate VALUES (1)",
+            "CREATE TABLE ended (id INT AUTO_INCREMENT PRIMARY KEY)",
+            "BEGIN",
+            "UPDATE gate SET id = 1 WHERE id = 1",
+        ],
+    );
+    let mut other = server.client();
+    run(
+        &mut other,
+        &["CREATE EVENT slow ON SCHEDULE EVERY 1 SECOND DO BEGIN INSERT INTO began VALUES (); \
+           INSERT INTO ended SELECT NULL FROM gate WHERE id = 1 FOR SHARE; END"],
+    );
+    let count = |client: &mut Client, table: &str| -> u32 {
+        client.text(&format!("SELECT COUNT(*) FROM {table}")).unwrap()[0].parse().unwrap()
+    };
+    wait_until("three runs to begin", || count(&mut other, "began") >= 3);
+    assert_eq!(count(&mut other, "ended"), 0);
+    run(&mut client, &["COMMIT"]);
+    wait_until("three runs to end", || count(&mut other, "ended") >= 3);
+    run(&mut other, &["DROP EVENT slow"]);
+}
+
+#[test]
+fn privileges_on_routines_are_in_their_table() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    run(
+        &mut client,
+        &[
+            "CREATE PROCEDURE Proc() DO 1",
+            "CREATE FUNCTION func() RETURNS INT RETURN 1",
+            "CREATE USER app",
+            "GRANT EXECUTE ON PROCEDURE Proc TO app WITH GRANT OPTION",
+            "GRANT ALTER ROUTINE, EXECUTE ON FUNCTION func TO app",
+        ],
+    );
+    let rows =
+        "SELECT Host, Db, User, Routine_name, Routine_type, Proc_priv FROM mysql.procs_priv ORDER BY Routine_name";
+    assert_eq!(
+        client.text(rows).unwrap(),
+        ["%,test,app,func,FUNCTION,Execute,Alter Routine", "%,test,app,proc,PROCEDURE,Execute,Grant"]
+    );
+    run(&mut client, &["REVOKE ALL ON FUNCTION func FROM app"]);
+    assert_eq!(client.text("SELECT COUNT(*) FROM mysql.procs_priv").unwrap(), ["1"]);
+    for kind in ["PROCEDURE Proc", "FUNCTION func"] {
+        let (word, name) = kind.split_once(' ').unwrap();
+        let error = client.execute(&format!("SHOW {word} CODE {name}")).unwrap_err();
+        assert_eq!(error.errno(), 1289);
+    }
 }
 
 #[test]

@@ -318,6 +318,7 @@ error_codes! {
     TooBigDisplaywidth 1439 b"42000",
     DatetimeFunctionOverflow 1441 b"22008",
     CantUpdateUsedTableInSfOrTrg 1442 b"HY000",
+    SpCantSetAutocommit 1445 b"HY000",
     NoSuchUser 1449 b"HY000",
     RowIsReferenced 1451 b"23000",
     NoReferencedRow 1452 b"23000",

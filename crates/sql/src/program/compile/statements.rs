@@ -13,6 +13,7 @@ use crate::program::code::{Argument, CallStep, DiagnosticsCode, SignalCode, Step
 use crate::program::computed::{Computed, Planned};
 use crate::program::condition::HandlerFor;
 use crate::program::place::Target;
+use crate::program::set_inside::no_autocommit;
 use crate::resolve::Locals;
 use crate::session::plans;
 
@@ -90,6 +91,10 @@ impl Compiler<'_> {
                     }
                     _ => None,
                 };
+                let is_inside_statement = matches!(self.source.kind, ProgramKind::Function | ProgramKind::Trigger);
+                if local.is_none() && is_inside_statement && variable.name.is("autocommit") {
+                    return Err(no_autocommit());
+                }
                 match (local, value) {
                     (Some(slot), SetValue::Expr(value)) => (Target::Slot(slot), value.clone()),
                     (Some(_), SetValue::Default) => {
