@@ -207,7 +207,15 @@ impl Expr {
         is_constant: bool,
     ) -> Expr {
         let (untyped, name) = (false, None);
-        Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped, is_constant, name }))
+        Expr::Parameter(Box::new(Parameter {
+            index,
+            sql_type,
+            nullable,
+            coercibility,
+            untyped,
+            is_constant,
+            name,
+        }))
     }
 
     /// A parameter as messages call it.

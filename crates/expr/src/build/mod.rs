@@ -37,8 +37,8 @@ pub use operators::{BinaryOperator, UnaryOperator, binary, unary};
 pub use patterns::{like, regexp};
 pub use special::{
     TrimSide, WeightStringType, assign_variable, char_function, date_format_name, json_extract, json_value,
-    member_of, of_elements, partition_number, trim, untyped_parameter, user_variable, utf16_char_function, wanted_element,
-    weight_string,
+    member_of, of_elements, partition_number, trim, untyped_parameter, user_variable, utf16_char_function,
+    wanted_element, weight_string,
 };
 pub use temporal::{TemporalKind, add_interval, extract, temporal_literal, timestamp_add, timestamp_difference};
 pub use types::{parameter_type, stored_type};

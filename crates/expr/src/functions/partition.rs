@@ -24,6 +24,7 @@ fn number(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Resul
             nullable: false,
             prefix_length: 0,
             descending: false,
+            multi_valued: false,
         };
         part.append_value(value, ctx.zone, &mut key)?;
     }

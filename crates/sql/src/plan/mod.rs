@@ -131,7 +131,7 @@ impl QueryPlan {
                 let rest = operation.rest.iter().map(|term| term.query.coercibility(column));
                 rest.chain([operation.first.coercibility(column)]).min()
             }
-            QueryBody::Call(_) => None,
+            QueryBody::Recursion(_) | QueryBody::Call(_) => None,
         }
         .unwrap_or(Coercibility::Implicit)
     }

@@ -59,7 +59,7 @@ pub async fn evaluate<H: Host>(
             Some(word) => word.to_owned(),
             None => {
                 let computed = Computed::new(expression.clone(), &inside.scope);
-                let (value, _) = computed.value(&inside.slots, &inside.values, host).await?;
+                let (value, _) = computed.queried(&inside.slots, &inside.values, host).await?;
                 text_of(&value)
             }
         },

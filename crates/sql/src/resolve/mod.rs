@@ -278,7 +278,7 @@ impl Clause {
         match self {
             Clause::FieldList | Clause::Having | Clause::OrderBy => true,
             Clause::WindowPartition | Clause::WindowOrder => true,
-            Clause::On | Clause::Where | Clause::GroupBy => false,
+            Clause::On | Clause::Where | Clause::GroupBy | Clause::TableFunction => false,
         }
     }
 }

@@ -174,10 +174,12 @@ impl Resolver<'_> {
             return Err(super::from::other_column_list());
         }
         for (position, first) in seeds[0].columns.iter().enumerate() {
-            let mut sql_type = first.sql_type.clone();
+            let mut column = (first.sql_type.clone(), seeds[0].coercibility(position));
             for other in &seeds[1..] {
-                sql_type = build::union_type(self.build(), &sql_type, &other.columns[position].sql_type)?;
+                let right = (&other.columns[position].sql_type, other.coercibility(position));
+                column = build::union_type(self.build(), (&column.0, column.1), right)?;
             }
+            let mut sql_type = column.0;
             if sql_type.base == BaseType::Null {
                 sql_type = SqlType::varchar(0, Collation::BINARY);
             }
