@@ -13,7 +13,6 @@ use shoal_types::{Collation, Error, ErrorCode, Result, StoreOptions, Value, Warn
 use super::cache::{ProgramCache, Row};
 use super::call;
 use super::caller::Caller;
-use super::condition;
 use super::frame::Invocation;
 use super::host::{Entered, Host, Inside, PlanVersion};
 use super::invoke;
