@@ -31,7 +31,7 @@ fn held(server: &TestServer) -> u64 {
     TestServer::counter(&mut server.client(), "Global_connection_memory") as u64
 }
 
-const HUNGRY: [&str; 9] = [
+const HUNGRY: [&str; 11] = [
     "SELECT * FROM t ORDER BY k, pad DESC, id DESC",
     "SELECT pad, id, COUNT(*) FROM t GROUP BY pad, id",
     "SELECT DISTINCT pad, id FROM t",
