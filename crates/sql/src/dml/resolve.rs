@@ -136,7 +136,7 @@ impl Resolver<'_> {
             replace: statement.replace,
             ignore: statement.ignore,
             on_duplicate,
-            subqueries: state.subqueries_by_number()?,
+            subqueries: state.subqueries_by_number(),
             constants: state.constants,
         })
     }

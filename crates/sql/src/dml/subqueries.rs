@@ -43,8 +43,7 @@ fn numbers_needed(expression: &Expr, subqueries: &[SubqueryColumn]) -> BTreeSet<
     let mut open: Vec<usize> = numbers_in(expression).collect();
     while let Some(number) = open.pop() {
         let Some(subquery) = subqueries.get(number).filter(|_| numbers.insert(number)) else { continue };
-        let read = subquery.outer.iter().map(|(_, expression)| expression).chain(&subquery.needed);
-        open.extend(read.flat_map(numbers_in));
+        open.extend(subquery.row_expressions().flat_map(numbers_in));
     }
     numbers
 }

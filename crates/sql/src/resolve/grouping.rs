@@ -223,6 +223,16 @@ impl SubqueryColumn {
             SubqueryKind::Scalar | SubqueryKind::Exists => {}
         }
     }
+
+    /// The same, to be read.
+    pub fn row_expressions(&self) -> impl Iterator<Item = &Expr> {
+        let left = match &self.kind {
+            SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } => &left[..],
+            SubqueryKind::Quantified { left, .. } => std::slice::from_ref(left),
+            SubqueryKind::Scalar | SubqueryKind::Exists => &[],
+        };
+        self.outer.iter().map(|(_, expression)| expression).chain(&self.needed).chain(left)
+    }
 }
 
 impl Resolver<'_> {

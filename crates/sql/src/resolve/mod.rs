@@ -229,22 +229,9 @@ impl BlockState {
             .filter_map(move |(is_late, _)| if *is_late { late.next() } else { subqueries.next() })
     }
 
-    /// The same for a statement that runs them for its own rows.
-    ///
-    /// # Errors
-    /// 1235: one reads the result of another.
-    pub fn subqueries_by_number(&mut self) -> Result<Vec<crate::plan::SubqueryColumn>> {
-        let mut all: Vec<_> = self.all_subqueries().map(|subquery| subquery.clone()).collect();
-        let mut is_nested = false;
-        for subquery in &mut all {
-            subquery.visit_row_expressions(&mut |expression| {
-                is_nested |= expression.columns_used().iter().any(|&position| position >= scope::SUBQUERY_BASE);
-            });
-        }
-        if is_nested {
-            return Err(Error::unsupported("a subquery in INSERT that compares the result of another one"));
-        }
-        Ok(all)
+    /// The same for a statement that runs them for its own rows. What reads the results of others comes behind them.
+    pub fn subqueries_by_number(&mut self) -> Vec<crate::plan::SubqueryColumn> {
+        self.all_subqueries().map(|subquery| subquery.clone()).collect()
     }
 
     /// Whether an aggregate may stand where the block is being resolved.
