@@ -93,6 +93,11 @@ impl Transaction {
 pub(crate) fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Vec<UniqueChange>> {
     let mut changes = Vec::new();
     for &index in &table.global_unique {
+        if let (Some(old), Some(new)) = (old, new)
+            && table.keys[index].has_same_columns(table.layout.row(old), table.layout.row(new))
+        {
+            continue;
+        }
         let keys =
             |row: Option<&[u8]>| row.map_or_else(Vec::new, |row| unique_keys(table, index, table.layout.row(row)));
         let (mut old_keys, mut new_keys) = (keys(old), keys(new));

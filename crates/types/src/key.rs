@@ -152,6 +152,14 @@ impl KeySpec {
         Ok(())
     }
 
+    /// The columns have the same bytes in both rows, so the keys are equal; the converse need not hold.
+    pub fn has_same_columns(&self, one: RowRef<'_>, other: RowRef<'_>) -> bool {
+        self.parts.iter().all(|part| {
+            let null = one.is_null(part.column);
+            null == other.is_null(part.column) && (null || one.raw(part.column) == other.raw(part.column))
+        })
+    }
+
     /// Some part of the row's key is NULL (such keys are never duplicates of each other).
     pub fn has_null(&self, row: RowRef<'_>) -> bool {
         self.parts.iter().any(|part| part.nullable && row.is_null(part.column))

@@ -140,9 +140,6 @@ impl OrderedIndex {
 
     /// The indexed columns have the same bytes in both rows (so the keys are equal; the converse need not hold).
     pub(crate) fn same_columns(&self, one: RowRef<'_>, other: RowRef<'_>) -> bool {
-        self.spec.parts.iter().all(|part| {
-            let null = one.is_null(part.column);
-            null == other.is_null(part.column) && (null || one.raw(part.column) == other.raw(part.column))
-        })
+        self.spec.has_same_columns(one, other)
     }
 }

@@ -115,7 +115,7 @@ fn the_index_finds_what_a_scan_finds_whatever_was_written() {
             format!("JSON_OVERLAPS(doc->'$.tags','{several}')"),
             format!("JSON_OVERLAPS(doc->'$.codes','{several}')"),
             format!("{one} MEMBER OF (doc->'$.codes')"),
-            format!("zip IN (1,2) AND JSON_OVERLAPS(doc->'$.names','[\"n1\",\"n2\",\"x\"]')"),
+            "zip IN (1,2) AND JSON_OVERLAPS(doc->'$.names','[\"n1\",\"n2\",\"x\"]')".to_owned(),
         ] {
             let query = |hint: &str| format!("SELECT id FROM t {hint} WHERE {condition} ORDER BY id");
             let found = client.text(&query("")).unwrap();
