@@ -74,31 +74,12 @@ pub(super) const TABLE: &[Function] = &[
         format,
     )
     .takes_nulls(),
-    Function::new(
-        "CHAR",
-        1,
-        MANY,
-        |d| {
-            for position in 0..d.arguments.len() {
-                d.expect(position, &SqlType::bigint(true));
-            }
-            let length = d.arguments.len() as u64 * 4;
-            Ok(d.bytes(length)?.not_null())
-        },
-        char_codes,
-    )
-    .takes_nulls(),
+    Function::new("CHAR", 1, MANY, |d| Ok(codes_type(d, 4)?.not_null()), char_codes).takes_nulls(),
     Function::new(
         "CHAR USING UTF16",
         1,
         MANY,
-        |d| {
-            for position in 0..d.arguments.len() {
-                d.expect(position, &SqlType::bigint(true));
-            }
-            let length = d.arguments.len() as u64 * 2;
-            Ok(d.bytes(length)?.with_collation(Collation::UTF8MB4_0900_AI_CI).nullable())
-        },
+        |d| Ok(codes_type(d, 2)?.with_collation(Collation::UTF8MB4_0900_AI_CI).nullable()),
         utf16_characters,
     )
     .takes_nulls(),
@@ -302,6 +283,13 @@ fn group_digits(digits: &[u8], group: &str, point: char) -> Vec<u8> {
         result.extend_from_slice(fraction);
     }
     result
+}
+
+fn codes_type(derivation: &mut Derivation<'_>, length_of_each: u64) -> Result<ResultType> {
+    for position in 0..derivation.arguments.len() {
+        derivation.expect(position, &SqlType::bigint(true));
+    }
+    derivation.bytes(derivation.arguments.len() as u64 * length_of_each)
 }
 
 /// CHAR(n, ..): the bytes of each number, leading zero bytes left out.
