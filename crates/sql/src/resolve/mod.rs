@@ -23,6 +23,7 @@ pub mod set_operation;
 pub mod subquery;
 pub mod values;
 pub mod view;
+pub mod written;
 
 use std::rc::Rc;
 use std::sync::Arc;
