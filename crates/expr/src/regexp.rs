@@ -15,7 +15,7 @@ const SIZE_LIMIT_BYTES: usize = 4 << 20;
 const CACHE_SIZE: usize = 8;
 
 /// Steps after which a match that goes back and forth is given up.
-const STEPS_MAX: usize = 1_000_000;
+const STEPS_MAX: usize = 300_000;
 
 /// Where the groups of a match lie, the whole match first.
 pub(crate) type Groups = [Option<(usize, usize)>];

@@ -20,6 +20,7 @@ use crate::execute::memory::{Held, row_bytes};
 use crate::execute::set_operation::evaluate_limit;
 use crate::frontend::ResultSink;
 use crate::plan::{Block, Input, QueryBody, QueryPlan, TableInput};
+use crate::resolve::written::{plain_query, plain_select};
 use crate::session::Session;
 use crate::session::handlers::{At, OpenHandler, Place};
 use crate::session::plans::{Plan, PlanKind};
@@ -102,25 +103,10 @@ fn plan_of(
     let base = ast::TableFactor::Table { name: table, partitions: Vec::new(), alias, hints: vec![hint] };
     let value =
         |value: &ast::Expr| ast::SelectItem::Expression { expr: value.clone(), alias: None, text: Vec::new() };
-    let select = ast::Select {
-        hints: None,
-        options: Default::default(),
-        items: std::iter::once(ast::SelectItem::Wildcard).chain(values.iter().map(value)).collect(),
-        from: vec![ast::TableReference { base, joins: Vec::new() }],
-        from_dual: false,
-        selection: selection.cloned(),
-        group_by: None,
-        having: None,
-        windows: Vec::new(),
-    };
-    let query = ast::Query {
-        with: None,
-        body: ast::QueryBody::Select(Box::new(select)),
-        order_by: Vec::new(),
-        limit: limit.cloned(),
-        locking: Vec::new(),
-        into: None,
-    };
+    let items = std::iter::once(ast::SelectItem::Wildcard).chain(values.iter().map(value)).collect();
+    let from = vec![ast::TableReference { base, joins: Vec::new() }];
+    let select = ast::Select { selection: selection.cloned(), ..plain_select(items, from) };
+    let query = ast::Query { limit: limit.cloned(), ..plain_query(select) };
     let plan = session.make_plan(&Statement::Query(Box::new(query)), 0, Some(&[]))?;
     crate::account::check_plan(&session.asking(), &plan)?;
     Ok(plan)

@@ -13,8 +13,8 @@ use super::{ExecContext, Flow, RowConsumer};
 use crate::plan::JsonTable;
 use crate::plan::json_table::{JsonColumn, JsonResponse, JsonRows};
 
-/// Rows that are made between two looks at the interrupt.
-const ROWS_PER_CHECK: usize = 1024;
+/// Steps through a document between two looks at the interrupt.
+const STEPS_PER_CHECK: usize = 4096;
 
 /// Makes the rows of a table for an outer row.
 ///
@@ -42,14 +42,12 @@ pub async fn json_rows(
         options: store_options(&ctx.eval),
         consumer,
         made: 0,
+        levels: vec![Level::new(&table.rows, document.root())],
     };
-    let found = document.root().find(&table.rows.path);
-    for (number, part) in found.into_iter().enumerate() {
-        let before = rows.made;
-        if rows.level(&table.rows, part, number)? == Flow::Stop {
-            break;
-        }
-        if before / ROWS_PER_CHECK != rows.made / ROWS_PER_CHECK {
+    let mut steps = 0usize;
+    while rows.step()? == Flow::Continue {
+        steps += 1;
+        if steps.is_multiple_of(STEPS_PER_CHECK) {
             ctx.check_between_batches().await?;
         }
     }
@@ -62,32 +60,70 @@ fn no_document() -> Error {
     Error::new(ErrorCode::InvalidTypeForJson, message)
 }
 
-struct RowsOfDocument<'a> {
+/// The walk through a document. Paths within paths can make many rows of a small one, so it goes in steps, with a stack of its own.
+struct RowsOfDocument<'d, 'a> {
     row: Vec<Value>,
     options: StoreOptions,
     consumer: &'a mut dyn RowConsumer,
     made: usize,
+    /// The levels around the present part, outermost first.
+    levels: Vec<Level<'d>>,
 }
 
-impl RowsOfDocument<'_> {
-    /// The rows that come of one part that a level's path has found: those of its nested levels, or one.
-    fn level(&mut self, level: &JsonRows, part: JsonRef<'_>, number: usize) -> Result<Flow> {
-        for &position in &level.ordinals {
-            self.row[position] = Value::UInt(number as u64 + 1);
-        }
-        for column in &level.columns {
-            self.row[column.position] = column_value(column, part, &self.options)?;
-        }
-        let before = self.made;
-        for nested in &level.nested {
-            for (number, part) in part.find(&nested.path).into_iter().enumerate() {
-                if self.level(nested, part, number)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
+/// What a level's path has found, and where the walk is in it.
+struct Level<'d> {
+    rows: &'d JsonRows,
+    parts: Vec<JsonRef<'d>>,
+    next: usize,
+    /// How many of its nested levels the present part has been through; `None`: there is no present part.
+    nested: Option<usize>,
+    /// Rows that there were before it.
+    made_before: usize,
+}
+
+impl<'d> Level<'d> {
+    fn new(rows: &'d JsonRows, part: JsonRef<'d>) -> Level<'d> {
+        Level { rows, parts: part.find(&rows.path), next: 0, nested: None, made_before: 0 }
+    }
+}
+
+impl RowsOfDocument<'_, '_> {
+    /// Takes the next part of the innermost level, or goes into a level within it, or makes the row of a part that has none.
+    fn step(&mut self) -> Result<Flow> {
+        let made = self.made;
+        let Some(level) = self.levels.last_mut() else { return Ok(Flow::Stop) };
+        let rows = level.rows;
+        let Some(nested) = level.nested else {
+            let Some(&part) = level.parts.get(level.next) else {
+                self.levels.pop();
+                return Ok(Flow::Continue);
+            };
+            level.next += 1;
+            (level.nested, level.made_before) = (Some(0), made);
+            let number = level.next as u64;
+            for &position in &rows.ordinals {
+                self.row[position] = Value::UInt(number);
             }
-            self.forget(nested);
+            for column in &rows.columns {
+                self.row[column.position] = column_value(column, part, &self.options)?;
+            }
+            return Ok(Flow::Continue);
+        };
+        if let Some(within) = rows.nested.get(nested) {
+            level.nested = Some(nested + 1);
+            let inner = Level::new(within, level.parts[level.next - 1]);
+            self.levels.push(inner);
+            if let Some(done) = nested.checked_sub(1) {
+                self.forget(&rows.nested[done]);
+            }
+            return Ok(Flow::Continue);
         }
-        if self.made > before {
+        level.nested = None;
+        let is_single = level.made_before == made;
+        if let Some(done) = rows.nested.last() {
+            self.forget(done);
+        }
+        if !is_single {
             return Ok(Flow::Continue);
         }
         self.made += 1;

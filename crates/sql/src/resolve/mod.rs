@@ -28,6 +28,7 @@ pub mod values;
 pub mod view;
 pub mod window;
 pub mod windowing;
+pub mod written;
 
 use std::rc::Rc;
 use std::sync::Arc;

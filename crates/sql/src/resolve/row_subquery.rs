@@ -8,6 +8,7 @@ use shoal_parser::ast;
 use shoal_types::Result;
 
 use super::Resolver;
+use super::written::{plain_query, plain_select};
 
 /// The derived table; a name that nobody writes.
 const LEFT: &str = "\u{0}left";
@@ -46,24 +47,8 @@ impl Resolver<'_> {
             alias: Some(ast::Ident::new(LEFT)),
             columns: (0..width).map(column).collect(),
         };
-        let select = ast::Select {
-            hints: None,
-            options: Default::default(),
-            items: vec![ast::SelectItem::Expression { expr, alias: None, text: Vec::new() }],
-            from: vec![ast::TableReference { base, joins: Vec::new() }],
-            from_dual: false,
-            selection: None,
-            group_by: None,
-            having: None,
-            windows: Vec::new(),
-        };
-        self.scalar_subquery(&ast::Query {
-            with: None,
-            body: ast::QueryBody::Select(Box::new(select)),
-            order_by: Vec::new(),
-            limit: None,
-            locking: Vec::new(),
-            into: None,
-        })
+        let item = ast::SelectItem::Expression { expr, alias: None, text: Vec::new() };
+        let select = plain_select(vec![item], vec![ast::TableReference { base, joins: Vec::new() }]);
+        self.scalar_subquery(&plain_query(select))
     }
 }

@@ -11,6 +11,7 @@ use super::from::From;
 use super::names::reads_aggregate;
 use super::scope::{ColumnPath, Dependence, Found, NamedItem, Scope};
 use super::windowing::gives_order;
+use super::written::plain_select;
 use super::{BlockState, Clause, CommonTable, ResolvedQuery, Resolver};
 use crate::frontend::{ColumnFlags, ResultColumn};
 use crate::plan::{self, Block, QueryBody, QueryPlan, SortKey};
@@ -538,15 +539,5 @@ pub(super) fn unknown_position(position: u64, clause: Clause) -> Error {
 
 fn select_star(name: ast::ObjectName) -> ast::Select {
     let base = ast::TableFactor::Table { name, partitions: Vec::new(), alias: None, hints: Vec::new() };
-    ast::Select {
-        hints: None,
-        options: Default::default(),
-        items: vec![SelectItem::Wildcard],
-        from: vec![ast::TableReference { base, joins: Vec::new() }],
-        from_dual: false,
-        selection: None,
-        group_by: None,
-        having: None,
-        windows: Vec::new(),
-    }
+    plain_select(vec![SelectItem::Wildcard], vec![ast::TableReference { base, joins: Vec::new() }])
 }

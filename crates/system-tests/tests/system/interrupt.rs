@@ -55,7 +55,7 @@ fn kill_while_it_runs(server: &TestServer, sql: &str) -> Duration {
 }
 
 /// Statements that would take minutes at least; each bears the word by which it is found.
-const ENDLESS: [&str; 22] = [
+const ENDLESS: [&str; 23] = [
     "SELECT /* never */ SLEEP(1000) FROM d",
     "SELECT /* never */ COUNT(*) FROM big a, big b, big c",
     "SELECT /* never */ a.id FROM big a, big b WHERE a.id + b.id < 0",
@@ -78,6 +78,9 @@ const ENDLESS: [&str; 22] = [
      SELECT /* never */ COUNT(*) FROM r",
     "SELECT /* never */ COUNT(*) FROM big a, LATERAL (SELECT COUNT(*) AS c FROM big b WHERE b.same + a.id < 0) l",
     "SELECT /* never */ COUNT(*) FROM big a, big b, JSON_TABLE(CONCAT('[', b.id, ']'), '$[*]' COLUMNS (v INT PATH '$')) j",
+    "SELECT /* never */ COUNT(*) FROM JSON_TABLE(CONCAT(REPEAT('[1,', 90), '1', REPEAT(']', 90)), '$' COLUMNS ( \
+     NESTED PATH '$**[*]' COLUMNS (NESTED PATH '$**[*]' COLUMNS (NESTED PATH '$**[*]' COLUMNS (NESTED PATH '$**[*]' COLUMNS ( \
+     NESTED PATH '$**[*]' COLUMNS (NESTED PATH '$**[*]' COLUMNS (NESTED PATH '$**[*]' COLUMNS (v INT PATH '$'))))))))) j",
     "INSERT /* never */ INTO sink VALUES (1, 1 IN (SELECT a.id FROM big a, big b WHERE a.id + b.id < 0), 'x')",
 ];
 
