@@ -31,6 +31,7 @@ pub mod session_host;
 pub mod settings;
 mod signal;
 pub mod sink;
+mod statement_calls;
 pub mod statement_host;
 pub mod store;
 pub mod text;
