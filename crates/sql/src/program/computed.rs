@@ -245,7 +245,10 @@ impl Computed {
     pub fn is_query<H: Host>(&self, host: &H) -> bool {
         let known = self.calls.borrow();
         let Some(KnownCalls { version, calls: None, is_everywhere }) = &*known else { return false };
-        *version == host.version() && (*is_everywhere || !host.is_inside_statement())
+        // What is plain may have to be resolved anew: user variables have got other types.
+        self.plain.borrow().is_none()
+            && *version == host.version()
+            && (*is_everywhere || !host.is_inside_statement())
     }
 
     /// Its calls can be run everywhere, or only inside statements.

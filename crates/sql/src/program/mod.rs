@@ -33,6 +33,7 @@ pub mod settings;
 mod signal;
 pub mod sink;
 pub mod stack;
+mod statement_calls;
 pub mod statement_host;
 pub mod store;
 pub mod text;

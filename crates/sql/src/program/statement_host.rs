@@ -8,14 +8,12 @@ use shoal_expr::{EvalContext, SessionValues, Settings, Warnings};
 use shoal_parser::ast::{SetAssignment, Statement};
 use shoal_txn::ReadMode;
 use shoal_txn::new_row::AutoIncrementSettings;
-use shoal_types::{Collation, Error, ErrorCode, Result, StoreOptions, Value, WarningLevel};
+use shoal_types::{Error, ErrorCode, Result, StoreOptions, Value, WarningLevel};
 
-use super::cache::{ProgramCache, Row};
-use super::call;
+use super::cache::ProgramCache;
 use super::caller::Caller;
 use super::frame::Invocation;
 use super::host::{Entered, Host, Inside, PlanVersion};
-use super::invoke;
 use super::machine;
 use super::session_host::{access_of_definer, store_options};
 use super::set_inside::{self, Effect};
@@ -25,7 +23,7 @@ use crate::dml;
 use crate::dml::insert::InsertSettings;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::{Held, StatementMemory, row_bytes};
-use crate::execute::{Called, ExecContext, LocalFuture, Programs, boxed};
+use crate::execute::{ExecContext, LocalFuture, boxed};
 use crate::plan::QueryPlan;
 use crate::resolve::Locals;
 use crate::server::Server;
@@ -74,39 +72,6 @@ impl InUse<'_> {
     }
 }
 
-impl Programs for StatementPrograms<'_> {
-    fn call<'f>(
-        &'f self,
-        function: &'f Arc<Program>,
-        arguments: Vec<(Value, Collation)>,
-        ctx: &'f mut ExecContext<'_>,
-    ) -> Called<'f, Value> {
-        let mut host = StatementHost::new(self, ctx);
-        match call::function(function, arguments, &mut host) {
-            Ok(invocation) => host.called(invocation, invoke::end_function),
-            Err(error) => Called::Done(Err(error)),
-        }
-    }
-
-    fn trigger<'f>(
-        &'f self,
-        trigger: &'f Arc<Program>,
-        row: &'f Row,
-        slots: Vec<Value>,
-        ctx: &'f mut ExecContext<'_>,
-    ) -> Called<'f, Vec<Value>> {
-        let mut host = StatementHost::new(self, ctx);
-        match call::trigger(trigger, row, slots, &mut host) {
-            Ok(invocation) => host.called(invocation, |invocation, host| invoke::end(invocation, host).slots),
-            Err(error) => Called::Done(Err(error)),
-        }
-    }
-
-    fn recursion_depth_max(&self) -> u64 {
-        self.variables.number("cte_max_recursion_depth")
-    }
-}
-
 /// See the module.
 pub struct StatementHost<'h, 'c> {
     programs: &'h StatementPrograms<'h>,
@@ -143,30 +108,6 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         };
         host.follow_set();
         host
-    }
-
-    /// Runs a program that has begun; `end` is what its caller gets of it.
-    fn called<T: 'h>(
-        mut self,
-        mut invocation: Invocation,
-        end: fn(Invocation, &mut StatementHost<'h, 'c>) -> T,
-    ) -> Called<'h, T>
-    where
-        'c: 'h,
-    {
-        match self.advance(&mut invocation) {
-            Ok(true) => Called::Done(Ok(end(invocation, &mut self))),
-            Ok(false) => Called::Waits(Box::pin(async move {
-                let Invocation { compiled, frame, .. } = &mut invocation;
-                let ran = machine::run(compiled, frame, &mut self).await;
-                let ended = end(invocation, &mut self);
-                ran.map(|()| ended)
-            })),
-            Err(error) => {
-                end(invocation, &mut self);
-                Called::Done(Err(error))
-            }
-        }
     }
 
     fn variables(&self) -> &SessionVariables {
