@@ -3,8 +3,8 @@
 
 use shoal_types::{Result, Value};
 
-use crate::execute::ExecContext;
 use crate::execute::subquery::scalar;
+use crate::execute::{ExecContext, LocalFuture};
 use crate::plan::SubqueryColumn;
 
 /// The calls of one value, in their order: a later one may take what an earlier one yields.
@@ -20,6 +20,18 @@ pub async fn with_calls<T>(
     if calls.is_empty() {
         return work(ctx);
     }
+    // Rare, and not to be in the task of every connection.
+    let called: LocalFuture<'_, Result<Vec<Value>>> = Box::pin(parameters_with(calls, row, ctx));
+    let parameters = called.await?;
+    ctx.with_parameters(&parameters, async |inner| work(inner)).await
+}
+
+/// The statement's parameters with the calls' results.
+async fn parameters_with(
+    calls: &[SubqueryColumn],
+    row: &[Value],
+    ctx: &mut ExecContext<'_>,
+) -> Result<Vec<Value>> {
     let mut parameters = ctx.eval.parameters.to_vec();
     for call in calls {
         let value = ctx.with_parameters(&parameters, async |inner| result_of(call, row, inner).await).await?;
@@ -28,7 +40,7 @@ pub async fn with_calls<T>(
         }
         parameters[call.position] = value;
     }
-    ctx.with_parameters(&parameters, async |inner| work(inner)).await
+    Ok(parameters)
 }
 
 async fn result_of(call: &SubqueryColumn, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<Value> {
