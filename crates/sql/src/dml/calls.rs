@@ -1,6 +1,8 @@
 //! Stored functions of columns in VALUES and ON DUPLICATE KEY UPDATE: called before the value that they are part of, in its turn, with what the row's
 //! columns are by then. Their results are in parameter slots.
 
+use std::collections::HashMap;
+
 use shoal_types::{Result, Value};
 
 use crate::execute::subquery::scalar;
@@ -9,6 +11,10 @@ use crate::plan::SubqueryColumn;
 
 /// The calls of one value, in their order: a later one may take what an earlier one yields.
 pub type Calls = Vec<SubqueryColumn>;
+/// Those of VALUES, by the row and the place in it.
+pub type RowCalls = HashMap<(usize, usize), Calls>;
+/// Those of assignments, by their places.
+pub type AssignmentCalls = HashMap<usize, Calls>;
 
 /// Does something with an expression's calls made, over the row's columns so far.
 pub async fn with_calls<T>(

@@ -14,7 +14,6 @@ pub mod triggered;
 pub mod triggers;
 pub mod update;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_cluster::Table;
@@ -25,7 +24,7 @@ use self::rules::RowRules;
 use self::triggers::TableTriggers;
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
 use crate::table_usage::TableCounts;
-use calls::Calls;
+use calls::{AssignmentCalls, RowCalls};
 
 /// Rows that a statement changes one by one between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 64;
@@ -60,10 +59,10 @@ pub struct InsertPlan {
     pub ignore: bool,
     /// Assignments over (existing row, new row): the new row's columns come after the existing row's.
     pub on_duplicate: Vec<(usize, Expr)>,
-    /// Functions that values of VALUES call with columns: by the row and the place in it.
-    pub calls: HashMap<(usize, usize), Calls>,
+    /// Functions that values of VALUES call with columns.
+    pub calls: RowCalls,
     /// The same of assignments.
-    pub duplicate_calls: HashMap<usize, Calls>,
+    pub duplicate_calls: AssignmentCalls,
     /// Slots of subqueries.
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub usage: Arc<TableCounts>,

@@ -10,7 +10,7 @@ use shoal_parser::ast::{self, DeleteTarget};
 use shoal_txn::foreign_keys::foreign_keys_of;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
-use super::calls::Calls;
+use super::calls::{AssignmentCalls, Calls, RowCalls};
 use super::row::on_update_columns;
 use super::rules::{Check, RowRules, refuse_value};
 use super::update::is_changed_as_found;
@@ -26,6 +26,11 @@ use crate::session::plans::PlanKind;
 
 /// Rows of VALUES that are resolved between two looks at the interrupt.
 const ROWS_PER_TURN: usize = 500;
+
+/// A row of VALUES; `None`: DEFAULT.
+type Values = Vec<Option<Expr>>;
+/// Columns, and what they are given.
+type Assignments = Vec<(usize, Expr)>;
 
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
@@ -107,7 +112,7 @@ impl Resolver<'_> {
         statement: &ast::Insert,
         target: &WritableTarget,
         targets: Vec<usize>,
-        (source, calls): (InsertSource, HashMap<(usize, usize), Calls>),
+        (source, calls): (InsertSource, RowCalls),
         source_columns: &[crate::frontend::ResultColumn],
     ) -> Result<InsertPlan> {
         let table = Arc::clone(&target.table);
@@ -174,7 +179,7 @@ impl Resolver<'_> {
         rows: &[Vec<ast::Expr>],
         targets: &[usize],
         all_columns: bool,
-        (resolved, calls): (&mut Vec<Vec<Option<Expr>>>, &mut HashMap<(usize, usize), Calls>),
+        (resolved, calls): (&mut Vec<Values>, &mut RowCalls),
     ) -> Result<()> {
         for row in rows {
             if row.len() != targets.len() && !(row.is_empty() && all_columns) {
@@ -224,7 +229,7 @@ impl Resolver<'_> {
         statement: &ast::Insert,
         target: &WritableTarget,
         source: &[crate::frontend::ResultColumn],
-    ) -> Result<(Vec<(usize, Expr)>, HashMap<usize, Calls>)> {
+    ) -> Result<(Assignments, AssignmentCalls)> {
         if statement.on_duplicate.is_empty() {
             return Ok((Vec::new(), HashMap::new()));
         }
