@@ -15,6 +15,8 @@
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 #![warn(missing_docs)]
+// Of the compiler: a statement is one future, of many that await each other.
+#![recursion_limit = "256"]
 
 mod account;
 mod client_text;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use shoal_cluster::{Catalog, Node, Program, RoutineGrant, Table, User, View};
+use shoal_cluster::{Catalog, Node, Program, RoutineGrant, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::access::{Access, is_granted, with_roles};
@@ -217,16 +217,12 @@ fn check_plan_of(user: Option<&User>, asking: &Asking<'_>, plan: &Plan, catalog:
     if may_all && plan.written_through.is_empty() {
         return Ok(());
     }
-    let is_only_written = |view: &Arc<View>| {
-        let reads = match &plan.kind {
-            PlanKind::Update(UpdatePlan { finder, .. }) | PlanKind::Delete(DeletePlan { finder, .. }) => {
-                reads(finder)
-            }
-            _ => false,
-        };
-        !reads && plan.written_through.iter().any(|through| Arc::ptr_eq(&through.view, view))
+    let reads_what_it_writes = match &plan.kind {
+        PlanKind::Update(UpdatePlan { finder, .. }) | PlanKind::Delete(DeletePlan { finder, .. }) => reads(finder),
+        _ => false,
     };
-    for view in plan.views.iter().filter(|view| !is_only_written(view)) {
+    let only_written = if reads_what_it_writes { 0 } else { plan.views_written };
+    for view in plan.views.iter().skip(only_written) {
         check_named(who(asking), user, (&view.database, &view.name), Privileges::SELECT)?;
     }
     for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
@@ -364,13 +360,10 @@ impl Written<'_> {
 
 /// SELECT on every table but `except`.
 fn check_reads(asking: &Asking<'_>, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
-    let mut skipped = false;
-    let of_definer = |position: usize| plan.tables_of_definers.contains(&position);
-    for table in
-        plan.tables.iter().enumerate().filter(|(position, _)| !of_definer(*position)).map(|(_, table)| table)
-    {
-        if !skipped && except.is_some_and(|except| Arc::ptr_eq(except, table)) {
-            skipped = true;
+    // What is written is named first; the same table may be read behind it.
+    let written = except.and_then(|except| plan.tables.iter().position(|table| Arc::ptr_eq(except, table)));
+    for (position, table) in plan.tables.iter().enumerate() {
+        if Some(position) == written || plan.tables_of_definers.contains(&position) {
             continue;
         }
         let read = plan.columns_read.iter().filter(|(id, _)| *id == table.id()).map(|(_, column)| *column);

@@ -126,6 +126,8 @@ pub struct Resolver<'a> {
     pub views_used: Vec<Arc<View>>,
     /// Those that the statement writes through, the outermost first.
     pub written_through: Vec<WrittenView>,
+    /// So many of `views_used`, the first ones, are there because of that.
+    pub views_written: usize,
     /// The views whose queries are being resolved, outermost first.
     pub views_inside: Vec<&'a Arc<View>>,
     /// User or system variables were read.
@@ -284,6 +286,7 @@ impl<'a> Resolver<'a> {
             tables_of_definers: Vec::new(),
             views_used: Vec::new(),
             written_through: Vec::new(),
+            views_written: 0,
             views_inside: Vec::new(),
             names_variables: false,
             calls_programs: false,

@@ -113,6 +113,7 @@ impl<'a> Resolver<'a> {
             let scope = merged.scope(view, shown);
             let MergedView { table, columns, condition, check, through } = merged;
             self.written_through = through;
+            self.views_written = self.views_used.len();
             return Ok(WritableTarget { table, scope, columns, condition, check });
         }
         let table = self.base_table(name)?;

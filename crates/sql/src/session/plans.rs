@@ -31,6 +31,8 @@ pub struct Plan {
     pub views: Vec<Arc<View>>,
     /// Those that it writes through, the outermost first.
     pub written_through: Vec<WrittenView>,
+    /// So many of `views`, the first ones, are there because of that.
+    pub views_written: usize,
     /// User or system variables are named in it.
     pub names_variables: bool,
     /// It calls stored functions, or its changes run triggers.
@@ -233,6 +235,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         tables_of_definers: resolver.tables_of_definers,
         views: resolver.views_used,
         written_through: resolver.written_through,
+        views_written: resolver.views_written,
         names_variables: resolver.names_variables,
         calls_programs: resolver.calls_programs,
         system_tables: resolver.system_tables_used,

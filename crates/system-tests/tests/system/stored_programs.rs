@@ -430,6 +430,28 @@ fn an_event_that_goes_on_runs_beside_itself_when_its_time_comes() {
 }
 
 #[test]
+fn messages_call_variables_by_their_names() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    run(
+        &mut client,
+        &[
+            "CREATE TABLE t (a BIGINT, b BIGINT)",
+            "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.b = NEW.a + 1",
+            "CREATE PROCEDURE doubled(n BIGINT) BEGIN DECLARE m BIGINT; SET m = n * 2; END",
+        ],
+    );
+    for (sql, shown) in [
+        ("CALL doubled(9223372036854775807)", "BIGINT value is out of range in '(n@0 * 2)'"),
+        ("INSERT INTO t (a) VALUES (9223372036854775807)", "BIGINT value is out of range in '(NEW.a + 1)'"),
+    ] {
+        let error = client.execute(sql).unwrap_err();
+        assert_eq!(error.errno(), 1690);
+        assert!(error.to_string().contains(shown), "{error}");
+    }
+}
+
+#[test]
 fn privileges_on_routines_are_in_their_table() {
     let server = TestServer::start();
     let mut client = server.client();

@@ -46,6 +46,7 @@ fn rows_are_written_through_a_view_with_its_definers_rights_or_the_writers() {
          CREATE DEFINER = definer VIEW v AS SELECT id, a AS shown FROM t; \
          CREATE DEFINER = definer VIEW over_v AS SELECT id, shown FROM v; \
          CREATE SQL SECURITY INVOKER VIEW own AS SELECT id, a FROM t; \
+         CREATE DEFINER = definer VIEW blind AS SELECT id, a AS shown FROM t; GRANT INSERT ON test.blind TO writer; \
          GRANT SELECT ON test.v TO definer; \
          GRANT SELECT, INSERT, UPDATE, DELETE ON test.v TO writer; GRANT SELECT, INSERT, UPDATE ON test.over_v TO writer; \
          GRANT INSERT, UPDATE, DELETE ON test.own TO writer",
@@ -67,6 +68,9 @@ fn rows_are_written_through_a_view_with_its_definers_rights_or_the_writers() {
     for (refused, errno) in [
         ("INSERT INTO test.t VALUES (4, 40, 0)", 1142),
         ("INSERT INTO test.own VALUES (4, 40)", 1142),
+        // Who writes through the view does not read past it.
+        ("INSERT INTO test.v SELECT id + 100, hidden FROM test.t", 1142),
+        ("INSERT INTO test.blind SELECT id + 100, shown FROM test.blind", 1142),
         // The definer may not delete.
         ("DELETE FROM test.v WHERE id = 3", 1356),
         // Nor write through the view that is in the view.
@@ -81,10 +85,11 @@ fn rows_are_written_through_a_view_with_its_definers_rights_or_the_writers() {
         "UPDATE test.over_v SET shown = 51 WHERE id = 5",
         "DELETE FROM test.v WHERE id = 3",
         "INSERT INTO test.own VALUES (6, 60)",
+        "INSERT INTO test.blind VALUES (9, 90)",
     ] {
         writer.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
-    assert_eq!(server.sql("SELECT id, a FROM t ORDER BY id"), "1\t10\n2\t20\n5\t51\n6\t60\n");
+    assert_eq!(server.sql("SELECT id, a FROM t ORDER BY id"), "1\t10\n2\t20\n5\t51\n6\t60\n9\t90\n");
     server.sql("REVOKE INSERT ON test.v FROM writer");
     assert_eq!(writer.execute("INSERT INTO test.v VALUES (7, 70)").unwrap_err().errno(), 1142);
     // Whoever may everything may not what the definer may not.
