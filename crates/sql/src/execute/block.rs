@@ -1,5 +1,7 @@
 //! Running one SELECT block.
 
+use std::ops::Range;
+
 use shoal_expr::{EvalContext, Expr};
 use shoal_txn::Visit;
 use shoal_types::row::RowRef;
@@ -408,9 +410,14 @@ impl BlockRun<'_> {
     ) -> Result<()> {
         super::window::run::run(plan, &mut rows, ctx).await?;
         let columns = columns_read_once(&self.block.projection);
+        let mut subquery_states = Vec::new();
         for start in (0..rows.len()).step_by(BATCH_ROWS) {
             ctx.check_between_batches().await?;
-            for row in start..rows.len().min(start + BATCH_ROWS) {
+            let end = rows.len().min(start + BATCH_ROWS);
+            if !plan.subqueries.is_empty() {
+                fill_behind_windows(plan, start..end, &mut rows, &mut subquery_states, ctx).await?;
+            }
+            for row in start..end {
                 self.projected.clear();
                 for (expression, column) in self.block.projection.iter().zip(&columns) {
                     let value = match *column {
@@ -456,6 +463,27 @@ impl BlockRun<'_> {
             }
         }
     }
+}
+
+/// Runs the subqueries that read window functions for some rows.
+async fn fill_behind_windows(
+    plan: &Windowing,
+    range: Range<usize>,
+    rows: &mut WindowRows,
+    states: &mut Vec<SubqueryState>,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let mut batch = RowBatch::new(plan.width);
+    range.clone().for_each(|row| {
+        batch.push(rows.row(row));
+    });
+    fill_columns(&plan.subqueries, states, &mut batch, ctx).await?;
+    for (number, row) in range.enumerate() {
+        for subquery in &plan.subqueries {
+            rows.keep(row, subquery.position, std::mem::take(&mut batch.row_mut(number)[subquery.position]))?;
+        }
+    }
+    Ok(())
 }
 
 /// For each expression, the column that it is and nobody else reads.

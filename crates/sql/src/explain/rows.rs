@@ -94,6 +94,7 @@ fn is_simple(query: &QueryPlan) -> bool {
     query.constants.is_empty()
         && block.subqueries.is_empty()
         && block.aggregation.as_ref().is_none_or(|aggregation| aggregation.subqueries.is_empty())
+        && block.windowing.as_ref().is_none_or(|windowing| windowing.subqueries.is_empty())
         && !block.steps.iter().any(|step| matches!(step.input, Input::Derived(_) | Input::Lateral(_)))
 }
 
@@ -187,7 +188,8 @@ impl Explainer<'_, '_> {
             self.block_extras(block, first);
         }
         let late = block.aggregation.iter().flat_map(|aggregation| &aggregation.subqueries);
-        for subquery in block.subqueries.iter().chain(late) {
+        let last = block.windowing.iter().flat_map(|windowing| &windowing.subqueries);
+        for subquery in block.subqueries.iter().chain(late).chain(last) {
             let kind = if subquery.outer.is_empty() { "SUBQUERY" } else { "DEPENDENT SUBQUERY" };
             let id = self.next_id();
             inner.push((Arc::clone(&subquery.plan), id, kind));

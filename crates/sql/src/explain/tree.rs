@@ -151,7 +151,8 @@ impl Tree<'_, '_> {
             (_, steps) => self.joins(steps, inner),
         }
         let late = block.aggregation.iter().flat_map(|aggregation| &aggregation.subqueries);
-        for subquery in block.subqueries.iter().chain(late) {
+        let last = block.windowing.iter().flat_map(|windowing| &windowing.subqueries);
+        for subquery in block.subqueries.iter().chain(late).chain(last) {
             let kind = if subquery.outer.is_empty() { "run only once" } else { "dependent" };
             self.line(depth, &format!("Select (subquery; {kind})"));
             self.query(&subquery.plan, depth + 1);

@@ -5,7 +5,7 @@
 
 use shoal_expr::{Expr, WindowFunction};
 
-use super::SortKey;
+use super::{SortKey, SubqueryColumn};
 
 /// The windows of a block.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Windowing {
     /// Columns of a window row.
     pub width: usize,
     pub stages: Vec<WindowStage>,
+    /// Subqueries over the window row, run behind all stages; their results are the last columns.
+    pub subqueries: Vec<SubqueryColumn>,
 }
 
 /// Windows that see the rows in one order.

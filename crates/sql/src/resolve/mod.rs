@@ -177,6 +177,8 @@ pub struct BlockState {
     pub named_windows: Vec<window::Window>,
     /// Calls with OVER.
     pub windows: Vec<window::WindowCall>,
+    /// Subqueries that read window functions; they run behind the windows.
+    pub window_subqueries: Vec<crate::plan::SubqueryColumn>,
     /// Arguments of GROUPING() calls.
     pub groupings: Vec<Vec<Expr>>,
     pub inside_window: Option<InsideWindow>,

@@ -20,8 +20,10 @@ pub const SUBQUERY_BASE: usize = 1 << 24;
 pub const AGGREGATE_BASE: usize = 2 << 24;
 /// Virtual positions of what GROUPING() tells begin here.
 pub const GROUPING_BASE: usize = 5 << 24;
-/// Virtual positions of window functions begin here: the last ones.
+/// Virtual positions of window functions begin here, and of what is computed behind them.
 pub const WINDOW_BASE: usize = 6 << 24;
+/// Virtual positions of results of subqueries that read window functions begin here.
+pub const WINDOW_SUBQUERY_BASE: usize = 7 << 24;
 
 /// A table in sight.
 #[derive(Clone, Debug)]

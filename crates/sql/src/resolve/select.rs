@@ -300,7 +300,10 @@ impl Resolver<'_> {
         let calls = std::mem::take(&mut parts.state.windows);
         let mut windowing = match calls.is_empty() {
             true => None,
-            false => Some(self.windowing(calls, &mut projection, visible, &order)?),
+            false => {
+                let subqueries = std::mem::take(&mut parts.state.window_subqueries);
+                Some(self.windowing((calls, subqueries), &mut projection, visible, &order)?)
+            }
         };
         let aggregation = if aggregated {
             Some(match &mut windowing {

@@ -8,7 +8,8 @@ use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
 use super::expression::{comparison, operand_columns};
-use super::scope::SUBQUERY_BASE;
+use super::scope::{SUBQUERY_BASE, WINDOW_SUBQUERY_BASE};
+use super::windowing::reads_window;
 use super::{CommonTable, ResolvedQuery, Resolver, SUBQUERY_DEPTH_MAX};
 use crate::execute::lookup::common_key_type;
 use crate::plan::row_order::forget_row_order;
@@ -183,14 +184,15 @@ impl Resolver<'_> {
         }
         let block = self.block();
         let late = block.clause.allows_aggregates() && !block.inside_aggregate;
+        let plan = Arc::new(resolved.plan);
+        let subquery = SubqueryColumn { plan, kind, outer: resolved.outer, needed: None, position: 0 };
+        if subquery.row_expressions().any(reads_window) {
+            block.window_subqueries.push(subquery);
+            let position = WINDOW_SUBQUERY_BASE + block.window_subqueries.len() - 1;
+            return Expr::column(position, sql_type, nullable, "subquery");
+        }
         let list = if late { &mut block.late_subqueries } else { &mut block.subqueries };
-        list.push(SubqueryColumn {
-            plan: Arc::new(resolved.plan),
-            kind,
-            outer: resolved.outer,
-            needed: None,
-            position: 0,
-        });
+        list.push(subquery);
         let place = (late, list.len() - 1);
         block.subquery_places.push(place);
         let position = SUBQUERY_BASE + block.subquery_places.len() - 1;

@@ -3,11 +3,11 @@
 use shoal_expr::Expr;
 use shoal_types::Result;
 
-use super::scope::WINDOW_BASE;
+use super::scope::{WINDOW_BASE, WINDOW_SUBQUERY_BASE};
 use super::window::{Window, WindowCall};
 use super::{Clause, Resolver};
-use crate::plan::SortKey;
 use crate::plan::windows::{self, Frame, WindowStage, Windowing};
+use crate::plan::{SortKey, SubqueryColumn};
 
 /// An expression that is computed for each row before the windows are, and where it was written.
 pub struct WindowInput {
@@ -80,7 +80,7 @@ impl Resolver<'_> {
     /// `order`: of the block, which the last stage may give already.
     pub(super) fn windowing(
         &mut self,
-        calls: Vec<WindowCall>,
+        (calls, mut subqueries): (Vec<WindowCall>, Vec<SubqueryColumn>),
         projection: &mut [Expr],
         visible: usize,
         order: &[SortKey],
@@ -96,24 +96,34 @@ impl Resolver<'_> {
         for (number, call) in calls.into_iter().enumerate() {
             add_call(&mut stages, &mut inputs, number, call);
         }
+        for subquery in &mut subqueries {
+            subquery.visit_row_expressions(&mut |expression| inputs.replace(expression));
+        }
         let first_result = inputs.list.len();
         let count = stages.iter().flat_map(|stage: &WindowStage| &stage.windows);
         let count: usize = count.map(|window| window.functions.len()).sum();
         for window in stages.iter_mut().flat_map(|stage| &mut stage.windows) {
             window.functions.iter_mut().for_each(|call| call.position += first_result);
         }
-        for expression in projection.iter_mut() {
+        let mut place = |expression: &mut Expr| {
             let present = std::mem::replace(expression, Expr::null());
-            *expression = present.map_columns(&mut |position| match position.checked_sub(WINDOW_BASE) {
-                Some(number) => first_result + number,
-                None => position,
+            *expression = present.map_columns(&mut |position| match position {
+                WINDOW_SUBQUERY_BASE.. => first_result + count + position - WINDOW_SUBQUERY_BASE,
+                WINDOW_BASE.. => first_result + position - WINDOW_BASE,
+                _ => position,
             });
+        };
+        projection.iter_mut().for_each(&mut place);
+        for (number, subquery) in subqueries.iter_mut().enumerate() {
+            subquery.position = first_result + count + number;
+            subquery.visit_row_expressions(&mut place);
         }
         if let Some(place) = stages.iter().position(|stage| gives_order(stage, projection, order)) {
             let last = stages.remove(place);
             stages.push(last);
         }
-        Ok((Windowing { inputs: Vec::new(), width: first_result + count, stages }, inputs.list))
+        let width = first_result + count + subqueries.len();
+        Ok((Windowing { inputs: Vec::new(), width, stages, subqueries }, inputs.list))
     }
 }
 
