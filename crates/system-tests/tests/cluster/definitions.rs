@@ -346,10 +346,13 @@ fn columns_and_indexes_come_and_go_while_nodes_die() {
         "CREATE UNIQUE INDEX one ON t (k, id)",
     ];
     for sql in last {
-        match client.execute(sql) {
-            Err(Error::Server { errno: 1060 | 1061, .. }) => {}
-            other => drop(other.unwrap()),
-        }
+        wait_until("the last definitions", || match client.execute(sql) {
+            Ok(_) | Err(Error::Server { errno: 1060 | 1061, .. }) => true,
+            Err(error) => {
+                assert!(passes(&error), "{sql}: {error}");
+                false
+            }
+        });
     }
     let count = (5000 + written).to_string();
     for node in cluster.sql_nodes() {

@@ -402,3 +402,43 @@ fn no_orphan_is_left_when_leaders_die_under_clients_of_foreign_keys() {
         assert_eq!(client.text(&orphans).unwrap(), ["0"]);
     }
 }
+
+#[test]
+fn multi_valued_indexes_find_the_rows_of_all_nodes() {
+    let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
+    let mut client = cluster.client(1);
+    client
+        .execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, doc JSON, KEY tags ((CAST(doc->'$.tags' AS UNSIGNED ARRAY))), \
+             UNIQUE codes ((CAST(doc->'$.codes' AS SIGNED ARRAY))))",
+        )
+        .unwrap();
+    let row = |id: i32| {
+        let (one, other) = (id % 7, id % 11);
+        format!("({id},'{{\"tags\":[{one},{other},{id}],\"codes\":[{id},-{id}]}}')")
+    };
+    let rows: Vec<String> = (1..=300).map(row).collect();
+    client.execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).unwrap();
+    client.execute("UPDATE t SET doc=JSON_SET(doc,'$.codes',CAST('[1000,1001]' AS JSON)) WHERE id=5").unwrap();
+    client.execute("DELETE FROM t WHERE 8 MEMBER OF (doc->'$.tags')").unwrap();
+    for node in cluster.sql_nodes() {
+        let mut client = cluster.client(node);
+        for condition in [
+            "3 MEMBER OF (doc->'$.tags')",
+            "JSON_OVERLAPS(doc->'$.tags','[1,2,10,250]')",
+            "JSON_CONTAINS(doc->'$.tags','[1,2]')",
+            "JSON_OVERLAPS(doc->'$.codes','[-4,4,1001]')",
+        ] {
+            let query = |hint: &str| format!("SELECT id FROM t {hint} WHERE {condition} ORDER BY id");
+            let found = client.text(&query("FORCE INDEX (tags, codes)")).unwrap();
+            assert!(!found.is_empty() && found == client.text(&query("IGNORE INDEX (tags, codes)")).unwrap());
+        }
+        let locked = "SELECT COUNT(*) FROM t WHERE JSON_OVERLAPS(doc->'$.tags','[1,2,3]') FOR UPDATE";
+        let counted = "SELECT COUNT(*) FROM t IGNORE INDEX (tags) WHERE JSON_OVERLAPS(doc->'$.tags','[1,2,3]')";
+        assert_eq!(client.text(locked).unwrap(), client.text(counted).unwrap());
+        let error = client.execute("INSERT INTO t VALUES (1000,'{\"codes\":[7777,1001]}')").unwrap_err();
+        assert_eq!(error.errno(), 1062, "{error}");
+        client.execute("INSERT INTO t VALUES (1000,'{\"codes\":[7777,5]}')").unwrap();
+        client.execute("DELETE FROM t WHERE id=1000").unwrap();
+    }
+}
