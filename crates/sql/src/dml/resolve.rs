@@ -684,8 +684,10 @@ fn is_false(conjunct: &Expr) -> bool {
 /// PARTITION (...) behind the table that goes by this name.
 fn partitions_of<'a>(references: &'a [ast::TableReference], shown: &str) -> &'a [ast::Ident] {
     let of_factor = |factor: &'a ast::TableFactor| match factor {
-        ast::TableFactor::Table { name, partitions, alias, .. } => {
-            if alias.as_ref().unwrap_or(&name.name).value == shown { &partitions[..] } else { &[] }
+        ast::TableFactor::Table { name, partitions, alias, .. }
+            if alias.as_ref().unwrap_or(&name.name).value == shown =>
+        {
+            &partitions[..]
         }
         ast::TableFactor::Nested(references) => partitions_of(references, shown),
         _ => &[],

@@ -22,7 +22,7 @@ pub enum RowComparison<'q> {
 impl Resolver<'_> {
     pub(super) fn row_subquery(&mut self, left: &ast::Query, comparison: &RowComparison<'_>) -> Result<Expr> {
         let width = self.nested(left)?.plan.columns.len();
-        let column = |number: usize| ast::Ident::new(&format!("c{number}"));
+        let column = |number: usize| ast::Ident::new(format!("c{number}"));
         let field = |number: usize| {
             ast::Expr::Column(Box::new(ast::ColumnName {
                 schema: None,
