@@ -18,6 +18,9 @@ const TEXTS: [(&str, &str, &str); 5] = [
 ];
 /// A duplicate, a parent with children, a child without a parent.
 const KEYS: [u16; 3] = [1062, 1451, 1452];
+/// Types by their numbers on the wire.
+const INTEGER: u8 = 8;
+const DECIMAL: u8 = 246;
 const LOGARITHM: &str = "a logarithm of what has none is a division by zero in MariaDB";
 
 /// Which of several mixes of collations is told first differs, and so does whether an unused one is.
@@ -123,6 +126,12 @@ fn explained_texts(sql: &str, shoal: &Answer, mariadb: &Answer) -> Option<&'stat
         return None;
     };
     if shoal.sorted_rows() == mariadb.sorted_rows() {
+        let is_mixed = |(one, other): (&ColumnType, &ColumnType)| {
+            one.class() == other.class() || (one.class(), other.class()) == (INTEGER, DECIMAL)
+        };
+        if ours == theirs && columns.iter().zip(others).all(is_mixed) {
+            return Some("integers with and without sign come together as DECIMAL in MariaDB");
+        }
         let kinds = columns.iter().zip(others).enumerate();
         let mut differing = kinds.filter(|(_, (one, other))| one.class() != other.class()).map(|(at, _)| at);
         let is_empty = |at: usize| ours.iter().all(|row| row[at] == "NULL");
