@@ -12,7 +12,7 @@ use crate::account::Privileges;
 use crate::program::compile::Signature;
 
 /// The programs of a kind that the reader may know of.
-fn programs<'r>(rows: &'r Rows<'_>, kinds: &'static [ProgramKind]) -> Vec<Arc<Program>> {
+fn programs(rows: &Rows<'_>, kinds: &'static [ProgramKind]) -> Vec<Arc<Program>> {
     let viewer = rows.viewer();
     let sees = |program: &&Arc<Program>| match (&program.trigger, program.kind) {
         (Some(place), _) => viewer.may_use_table(&program.database, &place.table, Privileges::TRIGGER),

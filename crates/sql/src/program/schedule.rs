@@ -19,8 +19,8 @@ pub fn interval(amount: &str, unit: &str, times: i64) -> Option<Interval> {
     let unit: IntervalUnit = interval_unit(Keyword::from_keyword(unit)?);
     let mut interval = Interval::new(&Value::str(amount), unit)?;
     let is_positive = !interval.negative && (interval.months != 0 || interval.micros != 0);
-    interval.months = interval.months.checked_mul(u64::try_from(times).ok()?.try_into().ok()?)?;
-    interval.micros = interval.micros.checked_mul(u64::try_from(times).ok()?.try_into().ok()?)?;
+    interval.months = interval.months.checked_mul(u64::try_from(times).ok()?)?;
+    interval.micros = interval.micros.checked_mul(u64::try_from(times).ok()?)?;
     is_positive.then_some(interval)
 }
 
