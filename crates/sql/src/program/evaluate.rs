@@ -77,6 +77,12 @@ pub async fn truth<H: Caller>(
     frame: &mut Frame,
     host: &mut H,
 ) -> Result<bool> {
+    if frame.pending.is_none() && !computed.is_query(host) {
+        resolve(computed, compiled, host).await?;
+        if let Some(truth) = truth_now(computed, compiled, frame, host) {
+            return truth;
+        }
+    }
     let (value, _) = value(computed, compiled, frame, host).await?;
     Ok(is_true(&value))
 }
