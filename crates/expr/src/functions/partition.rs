@@ -28,6 +28,6 @@ fn number(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Resul
         };
         part.append_value(value, ctx.zone, &mut key)?;
     }
-    let bucket = u64::from(hash_bucket(&key));
-    Ok(Value::Int((bucket * count / u64::from(HASH_BUCKETS)) as i64))
+    let number = u128::from(hash_bucket(&key)) * u128::from(count) / u128::from(HASH_BUCKETS);
+    Ok(Value::Int(number as i64))
 }

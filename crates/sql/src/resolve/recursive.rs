@@ -233,7 +233,7 @@ impl Unfinished {
             _ => {}
         }
         let QueryBody::Block(block) = &query.body else { return Ok(()) };
-        if block.aggregation.is_some() {
+        if block.aggregation.is_some() || block.windowing.is_some() {
             return Err(self.no_groups());
         }
         if !block.steps.first().is_some_and(|step| matches!(step.input, Input::Working)) {
