@@ -327,7 +327,8 @@ impl Host for StatementHost<'_, '_> {
 
     #[inline]
     fn settings(&self) -> u64 {
-        plans::settings_key(self.programs.settings_version, self.inside_key, self.programs.lock_reads) ^ self.set_key()
+        plans::settings_key(self.programs.settings_version, self.inside_key, self.programs.lock_reads)
+            ^ self.set_key()
     }
 
     fn make_plan(&mut self, statement: &Statement, locals: &Locals<'_>) -> Result<Plan> {
