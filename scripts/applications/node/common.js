@@ -5,18 +5,6 @@ function step(what) {
   console.log(what);
 }
 
-// What a query gives, or undefined if it needs what Shoal does not support yet. Libraries wrap the driver's error in various ways.
-async function unlessNotYet(what, query) {
-  try {
-    return await query();
-  } catch (error) {
-    const cause = error.original ?? error.driverError ?? error.cause ?? error;
-    if (cause.errno !== 1235) throw error;
-    console.log(`not yet: ${what}: ${cause.sqlMessage}`);
-    return undefined;
-  }
-}
-
 // That something is refused with a number of MySQL's.
 async function refused(number, query) {
   try {
@@ -41,4 +29,4 @@ function run(work) {
   );
 }
 
-module.exports = { assert, step, unlessNotYet, refused, run };
+module.exports = { assert, step, refused, run };

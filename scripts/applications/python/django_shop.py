@@ -42,17 +42,6 @@ def step(what):
     print(what, flush=True)
 
 
-def unless_not_yet(what, query):
-    """The rows of a query, or None if it needs what Shoal does not support yet."""
-    try:
-        return list(query)
-    except (NotSupportedError, OperationalError) as error:
-        if error.args[0] != 1235:
-            raise
-        print(f"not yet: {what}: {error.args[1]}")
-        return None
-
-
 def refused(number, work):
     try:
         with transaction.atomic():
@@ -202,8 +191,8 @@ assert Customer.objects.filter(profile__n__gt=1).values_list("profile__tags__1",
 
 step("windows")
 ranked = Product.objects.annotate(place=Window(RowNumber(), partition_by="title", order_by=F("price").desc())).filter(place=1)
-rows = unless_not_yet("ROW_NUMBER() OVER", ranked)
-assert rows is None or len(rows) == 14, len(rows)
+rows = list(ranked)
+assert len(rows) == 14, len(rows)
 
 step("SELECT FOR UPDATE on many connections at once")
 

@@ -17,17 +17,6 @@ def step(what):
     print(what, flush=True)
 
 
-def unless_not_yet(what, query):
-    """The rows of a query, or None if it needs what Shoal does not support yet."""
-    try:
-        return list(query)
-    except peewee.NotSupportedError as error:
-        if error.args[0] != 1235:
-            raise
-        print(f"not yet: {what}: {error.args[1]}")
-        return None
-
-
 class Model(peewee.Model):
     class Meta:
         database = database
@@ -159,12 +148,12 @@ assert bought.count() == 3
 rank = peewee.fn.ROW_NUMBER().over(partition_by=[Product.title], order_by=[Product.price.desc()])
 ranked = Product.select(Product.sku, rank.alias("place")).alias("ranked")
 best = peewee.Select([ranked], [ranked.c.sku]).where(ranked.c.place == 1).bind(database)
-rows = unless_not_yet("ROW_NUMBER() OVER", best)
-assert rows is None or len(rows) == 12
+rows = list(best)
+assert len(rows) == 12
 numbers = peewee.Select(columns=(peewee.Value(1).alias("n"),)).cte("numbers", recursive=True, columns=("n",))
 numbers = numbers.union_all(peewee.Select([numbers], [numbers.c.n + 1]).where(numbers.c.n < 10))
-rows = unless_not_yet("WITH RECURSIVE", numbers.select_from(numbers.c.n).bind(database).dicts())
-assert rows is None or sum(row["n"] for row in rows) == 55
+rows = list(numbers.select_from(numbers.c.n).bind(database).dicts())
+assert sum(row["n"] for row in rows) == 55
 with_lines = peewee.prefetch(Order.select(), OrderLine.select(), Product.select())
 assert [len(one.lines) for one in with_lines] == [3]
 

@@ -16,14 +16,14 @@ use super::recursion::WorkingTable;
 use super::set_operation::evaluate_limit;
 use super::subquery::{SubqueryState, fill_columns, fill_some_columns};
 use super::window::rows::WindowRows;
-use super::{ExecContext, Flow, LocalFuture, RowBatch, RowConsumer};
+use super::{ExecContext, Flow, LocalFuture, RowBatch, RowConsumer, boxed};
 use crate::plan::windows::Windowing;
 use crate::plan::{Block, Input, TableInput};
 
 /// Rows of a kept input that go through the rest of the pipeline together.
 const BATCH_ROWS: usize = 256;
 
-/// Runs a block into a consumer.
+/// Runs a block into a consumer. What few blocks need is boxed: the future of all is made, and moved, for each of them.
 pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
     let bounds = evaluate_limit(block.limit.as_ref(), ctx)?;
     let distinct = block.distinct.then(|| {
@@ -45,7 +45,7 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
         run.groups(aggregator, &mut output, ctx).await?;
     }
     if let (Some(rows), Some(plan)) = (run.windows.take(), &block.windowing) {
-        run.windows(plan, rows, &mut output, ctx).await?;
+        boxed(|| run.windows(plan, rows, &mut output, ctx)).await?;
     }
     super::sleep_if_asked(ctx).await?;
     output.finish(ctx.interrupt).await?;
@@ -73,7 +73,7 @@ impl BlockRun<'_> {
             return Ok(());
         };
         if let (Some(input), Some(wanted)) = (lock_in_order::applies(block, ctx), output.limit()) {
-            return lock_in_order::run(block, input, wanted, output, ctx).await;
+            return boxed(|| lock_in_order::run(block, input, wanted, output, ctx)).await;
         }
         if let (Input::Table(input), [_], true) = (&first.input, &block.steps[..], block.subqueries.is_empty())
             && !self.projection_may_wait()
@@ -81,7 +81,7 @@ impl BlockRun<'_> {
             return self.rows_in_place(input, output, ctx).await;
         }
         if let (Input::Working, Some(table)) = (&first.input, ctx.working.clone()) {
-            return self.working_rows(&table, output, ctx).await;
+            return boxed(|| self.working_rows(&table, output, ctx)).await;
         }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         if let Input::Table(input) = &first.input {
@@ -101,7 +101,7 @@ impl BlockRun<'_> {
                 }
             }
         }
-        let rows = read_input(first, ctx).await?;
+        let rows = boxed(|| read_input(first, ctx)).await?;
         if self.is_in_place() {
             let mut places = 0..rows.row_count();
             let mut next = |row: &mut [Value]| {
@@ -111,7 +111,7 @@ impl BlockRun<'_> {
                 }
                 Ok(true)
             };
-            return self.kept_rows_in_place(&mut next, output, ctx).await;
+            return boxed(|| self.kept_rows_in_place(&mut next, output, ctx)).await;
         }
         for start in (0..rows.row_count()).step_by(BATCH_ROWS) {
             ctx.check_between_batches().await?;
@@ -140,7 +140,7 @@ impl BlockRun<'_> {
         let columns = &block.steps[0].columns;
         if self.is_in_place() {
             let mut next = |row: &mut [Value]| table.next_row(columns, row);
-            return self.kept_rows_in_place(&mut next, output, ctx).await;
+            return boxed(|| self.kept_rows_in_place(&mut next, output, ctx)).await;
         }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         loop {
@@ -320,7 +320,10 @@ impl BlockRun<'_> {
                 ctx.check_between_batches().await?;
                 let joined = match step.condition_subqueries.is_empty() {
                     true => join(step, &mut states[number], &batch, &mut done, block.width, ctx).await?,
-                    false => join_by_subqueries(block, step, &mut states[number], &batch, &mut done, ctx).await?,
+                    false => {
+                        let state = &mut states[number];
+                        boxed(|| join_by_subqueries(block, step, state, &batch, &mut done, ctx)).await?
+                    }
                 };
                 if self.join_from(number + 1, joined, states, output, ctx).await? == Flow::Stop {
                     return Ok(Flow::Stop);
@@ -342,7 +345,8 @@ impl BlockRun<'_> {
         if !block.subqueries.is_empty() {
             // Those that a join has run for its pairs have their results already.
             let is_left = |number| !block.steps.iter().any(|step| step.condition_subqueries.contains(&number));
-            fill_some_columns(&block.subqueries, is_left, &mut self.subquery_states, &mut batch, ctx).await?;
+            let states = &mut self.subquery_states;
+            boxed(|| fill_some_columns(&block.subqueries, is_left, states, &mut batch, ctx)).await?;
         }
         retain(&mut batch, block.late_filter.as_ref(), &mut ctx.eval)?;
         super::sleep_if_asked(ctx).await?;
@@ -363,7 +367,7 @@ impl BlockRun<'_> {
         ctx: &mut ExecContext<'_>,
     ) -> Result<Flow> {
         if self.windows.is_some() {
-            return self.keep_for_windows(batch, ctx).await;
+            return boxed(|| self.keep_for_windows(batch, ctx)).await;
         }
         let sleeps_alone = ctx.survives_kill_in_sleep && self.block.reads_no_rows();
         for row in 0..batch.len() {

@@ -17,7 +17,7 @@ impl ExecContext<'_> {
         plan: &'a QueryPlan,
         consumer: &'a mut dyn RowConsumer,
     ) -> LocalFuture<'a, Result<()>> {
-        Box::pin(async move {
+        super::boxed(|| async move {
             if plan.constants.is_empty() {
                 return run_body(plan, self, consumer).await;
             }
