@@ -123,8 +123,8 @@ run(async (connection) => {
   assert.equal((await knex('customer').whereJsonPath('profile', '$.n', '=', 1.5)).length, 1);
   const ranked = await knex('product').select('sku').rank('place', 'price', 'kind');
   assert.ok(ranked.length === 501);
-  const numbers = await knex.withRecursive('numbers', ['n'],
-    knex.select(knex.raw('1')).unionAll(knex('numbers').select(knex.raw('n + 1')).where('n', '<', 10))).from('numbers').sum({ sum: 'n' });
+  const numbers = await knex.withRecursive('numbers', ['n'], (seed) =>
+    seed.select('n').from(knex.raw('(SELECT 1 AS n) AS one')).unionAll((next) => next.select(knex.raw('n + 1')).from('numbers').where('n', '<', 10))).from('numbers').sum({ sum: 'n' });
   assert.ok(Number(numbers[0].sum) === 55);
 
   step('introspection');

@@ -298,7 +298,6 @@ impl Literal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql;
 
     #[test]
     fn a_tree_is_written_with_literals_or_with_parameters() {
