@@ -14,6 +14,7 @@ use crate::counters::Counter;
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, UpdatePlan};
 use crate::information_schema::VirtualTable;
 use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan, WrittenView};
+use crate::resolve::written::{plain_query, plain_select};
 use crate::resolve::{ResolveEnvironment, Resolver};
 use crate::table_usage::TableCounts;
 
@@ -247,25 +248,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
 fn select_list(expressions: &[ast::Expr]) -> ast::Query {
     let item =
         |expr: &ast::Expr| ast::SelectItem::Expression { expr: expr.clone(), alias: None, text: Vec::new() };
-    let select = ast::Select {
-        hints: None,
-        options: Default::default(),
-        items: expressions.iter().map(item).collect(),
-        from: Vec::new(),
-        from_dual: false,
-        selection: None,
-        group_by: None,
-        having: None,
-        windows: Vec::new(),
-    };
-    ast::Query {
-        with: None,
-        body: ast::QueryBody::Select(Box::new(select)),
-        order_by: Vec::new(),
-        limit: None,
-        locking: Vec::new(),
-        into: None,
-    }
+    plain_query(plain_select(expressions.iter().map(item).collect(), Vec::new()))
 }
 
 /// The MAX_EXECUTION_TIME hint of a SELECT, milliseconds.
